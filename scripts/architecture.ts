@@ -54,7 +54,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   "at-most": [],
   cut: [],
   lazily: [],
-  recent: [],
+  recent: ["log"],
   "derived-key": ["bytes"],
   redact: ["bytes", "memo", "secrets"],
   log: ["redact"],
@@ -73,7 +73,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...["ledger", "conversation"].map((folder) => `src/session/${folder}/rpc.ts`),
   ],
   database: ["memo"],
-  "row-collector": [],
+  "row-collector": ["log"],
   deployment: [
     "env",
     "log",

@@ -8,7 +8,7 @@ import { ListSeal } from "./auth/list-seal.ts";
 import { SignIns } from "./auth/sign-in.ts";
 import { type Bindings, readSettings, type Settings } from "./env.ts";
 import { CatalogMissing } from "./errors/request.ts";
-import { logFault } from "./log.ts";
+import { type Background, logFault } from "./log.ts";
 import type { KnownModels } from "./model/choices.ts";
 import { ConfiguredMocks } from "./model/mock/deployment.ts";
 import type { ModelRegistry } from "./model/registry/definition.ts";
@@ -135,9 +135,8 @@ export class Deployment {
    * Reads what names secret variables, since an answer sent before that would pass a redactor that does not know them.
    * If a read fails, the next request tries again, and code that needs the content fails by itself. Simultaneous
    * requests each read for themselves, since one request may not wait for another's read.
-   * @param background keeps a promise alive after the answer
    */
-  async open(background: (work: Promise<unknown>) => void): Promise<void> {
+  async open(background: Background): Promise<void> {
     this.#open = await this.learnSecrets(background).then(
       () => true,
       () => false,
@@ -149,7 +148,7 @@ export class Deployment {
    * handler may get variables before.
    * @throws SettingUnreadable CatalogUnreadable
    */
-  async learnSecrets(background: (work: Promise<unknown>) => void): Promise<ModelRegistry> {
+  async learnSecrets(background: Background): Promise<ModelRegistry> {
     const published = this.registry.catalog(background).catch((error: unknown) => {
       if (!CatalogMissing.matches(error)) throw error;
     });

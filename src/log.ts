@@ -9,13 +9,13 @@ export function logLine(by: Redacts, line: object, level: "log" | "warn" | "erro
   console[level](JSON.stringify("json" in by ? by.json(line) : by.redacted(line)));
 }
 
-/**
- * Takes work that continues after the answer. Nobody waits for it, so its failure is logged here.
- * @param keep keeps a promise alive, e.g. `ctx.waitUntil`
- */
+/** Keeps work alive that continues after the answer, e.g. `ctx.waitUntil`. */
+export type Background = (work: Promise<unknown>) => void;
+
+/** Nobody waits for work in the background, so its failure is logged here. */
 export const loggingBackground =
-  (by: Redacts, keep: (work: Promise<unknown>) => void) =>
-  (work: Promise<unknown>): void =>
+  (by: Redacts, keep: Background): Background =>
+  (work) =>
     keep(work.catch((error: unknown) => logFault(by, { event: "background_failed" }, error)));
 
 /** Logs a fault that nobody else learns of. @param error what was thrown, if anything was */

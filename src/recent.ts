@@ -1,3 +1,5 @@
+import type { Background } from "./log.ts";
+
 /** A limit on what the values of a map hold together. */
 interface SizeLimit<V> {
   most: number;
@@ -64,13 +66,12 @@ interface CacheAges {
 /**
  * A copy that is young enough to be used.
  * @param read replaces the copy; if it fails, the copy simply expires
- * @param background keeps a promise alive after the response, e.g. `ctx.waitUntil`
  */
 export function usable<T extends CacheEntry>(
   known: T | undefined,
   { refresh, expire }: CacheAges,
   read: () => Promise<unknown>,
-  background: (work: Promise<unknown>) => void,
+  background: Background,
 ): T | undefined {
   if (known === undefined) return undefined;
   const age = Date.now() - known.readAt;

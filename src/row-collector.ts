@@ -3,6 +3,7 @@
  * sent together. The caller that adds the first row sends them all. The other callers may not wait for its promise,
  * since one object or request may not wait for another; instead they check whether the notes of their rows say `stored`.
  */
+import type { Background } from "./log.ts";
 
 /**
  * How long rows are collected, in ms; a row after a quiet time is not held back. Writing many rows costs hardly more
@@ -54,11 +55,8 @@ export class RowCollector<Row> {
     this.#failed = failed;
   }
 
-  /**
-   * Adds rows. They are sent a moment later, together with the rows of other callers.
-   * @param background keeps the sending alive after the caller's answer
-   */
-  add(rows: readonly Row[], write: Write<Row>, background: (work: Promise<unknown>) => void): RowNote[] {
+  /** Adds rows. They are sent a moment later, together with the rows of other callers. */
+  add(rows: readonly Row[], write: Write<Row>, background: Background): RowNote[] {
     const notes = this.#take(rows);
     const now = Date.now();
     const isQuiet = now - this.#last >= QUIET_MS;

@@ -2,10 +2,12 @@
  * Sign-ins that ended by a sign-out, in D1: a copy of the cookie, which the browser no longer has, must not work. Like
  * keys, an isolate caches an answer for at most 10 s, and the isolate that received the sign-out refuses immediately.
  */
+
 import * as z from "zod/mini";
 import ENDED_SIGN_INS from "../../migrations/0017_ended_sign_ins.sql?raw";
 import { Tables } from "../database.ts";
 import type { Bindings } from "../env.ts";
+import type { Background } from "../log.ts";
 import { type CacheEntry, RecentMap, usable } from "../recent.ts";
 import type { SignIn } from "./sign-in.ts";
 
@@ -25,8 +27,8 @@ export class EndedSignIns {
     this.#tables = new Tables(DB, ENDED_SIGN_INS);
   }
 
-  /** Whether a sign-in has ended. @param background keeps a promise alive after the response */
-  async has({ id }: SignIn, background: (work: Promise<unknown>) => void): Promise<boolean> {
+  /** Whether a sign-in has ended. */
+  async has({ id }: SignIn, background: Background): Promise<boolean> {
     const read = (): Promise<Known> => this.#read(id);
     const { ended } = usable(this.#byId.get(id), AGES, read, background) ?? (await read());
     return ended;

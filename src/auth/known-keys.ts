@@ -3,7 +3,9 @@
  * So a revoked key may keep working in other isolates for that time, or for about 2 s if it is in use there. The
  * isolate that revoked it refuses it immediately.
  */
+
 import type { Bindings } from "../env.ts";
+import type { Background } from "../log.ts";
 import { type CacheEntry, RecentMap, usable } from "../recent.ts";
 import { type ApiKey, digestOf } from "./api-key.ts";
 import { hasKeys, keyByHash, noteKeyUse } from "./key-store.ts";
@@ -36,11 +38,8 @@ export class KnownKeys {
     this.#adminKey = adminKey;
   }
 
-  /**
-   * The cached entry of a key; `undefined` if there is none, and the caller must `read` it.
-   * @param background keeps a promise alive after the response, e.g. `ctx.waitUntil`
-   */
-  remembered(hash: string, background: (work: Promise<unknown>) => void): ApiKey | null | undefined {
+  /** The cached entry of a key; `undefined` if there is none, and the caller must `read` it. */
+  remembered(hash: string, background: Background): ApiKey | null | undefined {
     const known = this.#byHash.get(hash);
     // Whether an unknown key exists by now is read only when the entry has expired.
     const refresh = known?.key === null ? KNOWN_FOR_MS : REFRESH_AFTER_MS;
@@ -52,7 +51,7 @@ export class KnownKeys {
    * Reads a key from D1 and caches the answer. A key in use is read repeatedly, so its use is recorded here: at most
    * once an hour, and after the request.
    */
-  async read(hash: string, background: (work: Promise<unknown>) => void): Promise<ApiKey | null> {
+  async read(hash: string, background: Background): Promise<ApiKey | null> {
     const readAt = Date.now();
     const key = await keyByHash(this.#env, hash);
     // The read began before the revocation, so its answer is out of date.

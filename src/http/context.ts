@@ -9,6 +9,7 @@ import type { PinnedSkills } from "../engine/workflow/answers.ts";
 import type { Bindings, Settings } from "../env.ts";
 import { BadRequest } from "../errors/request.ts";
 import { type HullError, Internal } from "../errors.ts";
+import type { Background } from "../log.ts";
 import type { ModelRegistry } from "../model/registry/definition.ts";
 import type { Redactor } from "../redact.ts";
 import type { StoredValue } from "../registry/tool-config/store.ts";
@@ -31,7 +32,7 @@ export class RequestContext implements RunContext {
   /** Unix ms. */
   readonly startedAt: number;
   /** Keeps work alive after the response. */
-  readonly background: (work: Promise<unknown>) => void;
+  readonly background: Background;
   /** The mounted route that matched the request; `skill` for the routes of skills. */
   route = "none";
   /** Fields of the request's log line. */
@@ -68,7 +69,7 @@ export class RequestContext implements RunContext {
   constructor(
     request: Request,
     deployment: Deployment,
-    background: (work: Promise<unknown>) => void,
+    background: Background,
     outer: RequestContext | null = null,
   ) {
     this.request = request;

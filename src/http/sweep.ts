@@ -4,7 +4,7 @@
  */
 import { deploymentOf } from "../deployment.ts";
 import type { Bindings } from "../env.ts";
-import { loggingBackground } from "../log.ts";
+import { type Background, loggingBackground } from "../log.ts";
 import { copyPointer } from "../registry/pointer.ts";
 import { sweepUploads } from "../registry/sweep-uploads.ts";
 import { sweepRuns } from "../session/run-index.ts";
@@ -17,11 +17,7 @@ import { storedSweeps, sweepEach } from "./v1/sweep.ts";
  * @param keep keeps a promise alive, e.g. `ctx.waitUntil`
  * @param now Unix ms
  */
-export async function sweepAll(
-  env: Bindings,
-  keep: (work: Promise<unknown>) => void,
-  now: number,
-): Promise<void> {
+export async function sweepAll(env: Bindings, keep: Background, now: number): Promise<void> {
   const deployment = deploymentOf(env);
   const background = loggingBackground(deployment.settings.eventRedactor, keep);
   await sweepEach(deployment, {

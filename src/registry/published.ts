@@ -6,7 +6,7 @@ import * as z from "zod/mini";
 import { type Bindings, learnVariables, type Settings } from "../env.ts";
 import { CatalogMissing, CatalogUnreadable, SkillNotFound } from "../errors/request.ts";
 import { Internal } from "../errors.ts";
-import { logFault, logLine } from "../log.ts";
+import { type Background, logFault, logLine } from "../log.ts";
 import { RecentMap } from "../recent.ts";
 import { isObject } from "../skill/json.ts";
 import {
@@ -105,10 +105,9 @@ export class SkillRegistry {
   /**
    * The catalog that this deployment serves; the one before while the present one cannot be read. From then on the
    * redactor knows its variables.
-   * @param background keeps a promise alive after the response, e.g. `ctx.waitUntil`
    * @throws CatalogMissing if nothing was published; CatalogUnreadable if a later version of Hull published it
    */
-  async catalog(background: (work: Promise<unknown>) => void): Promise<LoadedCatalog> {
+  async catalog(background: Background): Promise<LoadedCatalog> {
     const id = await this.#currentId(background);
     const known = this.#catalog;
     if (known?.id === id) return known;
@@ -128,7 +127,7 @@ export class SkillRegistry {
     }
   }
 
-  async #currentId(background: (work: Promise<unknown>) => void): Promise<string> {
+  async #currentId(background: Background): Promise<string> {
     if (this.#pointer === null) await this.refresh();
     const known = this.#pointer;
     if (known === null) throw new CatalogMissing({});

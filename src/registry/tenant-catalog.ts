@@ -3,9 +3,11 @@
  * in the background, so only a tenant's first request, and a request for an unknown skill, wait for D1. Requests for
  * published skills never read the uploads.
  */
+
 import { sha256, utf8 } from "../bytes.ts";
 import type { Bindings } from "../env.ts";
 import { SkillNotFound } from "../errors/request.ts";
+import type { Background } from "../log.ts";
 import { memo } from "../memo.ts";
 import { type CacheEntry, usable } from "../recent.ts";
 import type { Card } from "../skill/manifest.ts";
@@ -48,15 +50,10 @@ export class TenantCatalogs {
 
   /**
    * The skills that a tenant can use.
-   * @param background keeps a promise alive after the response, e.g. `ctx.waitUntil`
    * @param oldestMs greatest permitted age of the cached uploads
    * @throws CatalogMissing if nothing was published
    */
-  async of(
-    tenant: string,
-    background: (work: Promise<unknown>) => void,
-    oldestMs = KNOWN_FOR_MS,
-  ): Promise<LoadedCatalog> {
+  async of(tenant: string, background: Background, oldestMs = KNOWN_FOR_MS): Promise<LoadedCatalog> {
     const catalog = await this.#registry.catalog(background);
     const ages = { refresh: REFRESH_AFTER_MS, expire: oldestMs };
     const read = (): Promise<Known> => this.read(tenant);
@@ -79,7 +76,7 @@ export class TenantCatalogs {
   async find(
     tenant: string,
     find: (catalog: LoadedCatalog) => Card | undefined,
-    background: (work: Promise<unknown>) => void,
+    background: Background,
   ): Promise<{ card: Card | undefined; catalog: LoadedCatalog }> {
     const published = await this.#registry.catalog(background);
     const folder = find(published);

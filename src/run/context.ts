@@ -1,7 +1,9 @@
 /** What a run needs from its surroundings: a request's context, or that of a durable execution. */
+
 import type { Deployment } from "../deployment.ts";
 import type { PinnedSkills } from "../engine/workflow/answers.ts";
 import type { Bindings, Settings } from "../env.ts";
+import type { Background } from "../log.ts";
 import type { StoredValue } from "../registry/tool-config/store.ts";
 
 /** Parts of a run's time that Hull measures separately. */
@@ -36,7 +38,7 @@ export interface RunContext {
   /** Unix ms. */
   readonly startedAt: number;
   /** Keeps work alive after the answer. */
-  readonly background: (work: Promise<unknown>) => void;
+  readonly background: Background;
   /** Fields of the log line. */
   readonly log: Record<string, unknown>;
   /** Ended spans for the log line; absent if the log line has none. */
@@ -57,7 +59,7 @@ export function detachedContext(
     mockScope?: string;
     bot?: string;
   },
-  background: (work: Promise<unknown>) => void,
+  background: Background,
 ): RunContext {
   const { env, settings } = deployment;
   const { startedAt } = origin;

@@ -1,19 +1,18 @@
 /** Gives rows for the lists of sessions and runs to the deployment's collector. */
+
 import type { Deployment } from "../deployment.ts";
 import type { Bindings } from "../env.ts";
+import type { Background } from "../log.ts";
 import type { RowNote } from "../row-collector.ts";
 import type { IndexRow } from "./index-row.ts";
 import { runRows } from "./run-index.ts";
 import { sessionRows } from "./session-index.ts";
 
-/**
- * Adds rows to the lists. Another object or request may send them, even before the caller's own writes are on disk.
- * @param background keeps the sending alive after the caller's answer
- */
+/** Adds rows to the lists. Another object or request may send them, even before the caller's own writes are on disk. */
 export function queueRows(
   { indexRows, env }: Deployment,
   rows: readonly IndexRow[],
-  background: (work: Promise<unknown>) => void,
+  background: Background,
 ): RowNote[] {
   return indexRows.add(rows, (all) => write(env, all), background);
 }

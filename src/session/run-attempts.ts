@@ -1,4 +1,5 @@
 /** The attempts of the run under way: starts them, resumes a run after the death of its process, waits, ends. */
+import type { Background } from "../log.ts";
 import type { RunRow } from "./conversation/run-rows.ts";
 import type { SessionLog } from "./conversation/session-log.ts";
 
@@ -34,11 +35,11 @@ export function countRecovery(before: number, progressed: boolean): number | nul
 /** What the run attempts of one object have in common. A subclass defines what a run attempt does. */
 export abstract class RunAttempts<A extends RunAttempt> {
   protected readonly log: SessionLog;
-  protected readonly background: (work: Promise<unknown>) => void;
+  protected readonly background: Background;
   readonly #waiting = new Set<() => void>();
   #current: A | null = null;
 
-  constructor(log: SessionLog, background: (work: Promise<unknown>) => void) {
+  constructor(log: SessionLog, background: Background) {
     this.log = log;
     this.background = background;
   }

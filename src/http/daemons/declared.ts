@@ -7,14 +7,12 @@ import { sha256 } from "../../bytes.ts";
 import type { Deployment } from "../../deployment.ts";
 import { CatalogMissing } from "../../errors/request.ts";
 import { toHullError } from "../../errors.ts";
-import { logLine } from "../../log.ts";
+import { type Background, logLine } from "../../log.ts";
 import { daemonFolder, daemonSpec, snapshotIn } from "../../run/agent/daemon-spec.ts";
 import { detachedContext, type RunContext } from "../../run/context.ts";
 import { sessionClient } from "../../run/session-client.ts";
 import { declaredDaemons } from "../../session/daemon/directory.ts";
 import type { Card, DaemonDeclaration, JsonObject } from "../../skill/manifest.ts";
-
-type Background = (work: Promise<unknown>) => void;
 
 /** The id of a declared daemon: always the same for a skill of a tenant, and unique to it. */
 async function daemonId(tenant: string, slug: string): Promise<string> {

@@ -5,7 +5,7 @@ import { type Deployment, deploymentOf } from "../../deployment.ts";
 import type { Bindings } from "../../env.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { toHullError } from "../../errors.ts";
-import { logLine } from "../../log.ts";
+import { type Background, logLine } from "../../log.ts";
 import { uploadersOfDaemons } from "../../registry/uploads.ts";
 import { sessionClient } from "../../run/session-client.ts";
 import { declaringTenants, forgetDaemon, overdueDaemons } from "../../session/daemon/directory.ts";
@@ -16,11 +16,7 @@ const MOST = 500;
 const AT_ONCE = 6;
 
 /** Pokes daemons whose alarm was lost, and updates those that skills declare. @param now Unix ms */
-export async function sweepDaemons(
-  env: Bindings,
-  background: (work: Promise<unknown>) => void,
-  now = Date.now(),
-): Promise<void> {
+export async function sweepDaemons(env: Bindings, background: Background, now = Date.now()): Promise<void> {
   const deployment = deploymentOf(env);
   if (!deployment.isOpen) await deployment.open(background);
   const overdue = await overdueDaemons(env, now, MOST);
@@ -37,7 +33,7 @@ async function poke(
   deployment: Deployment,
   tenant: string,
   id: string,
-  background: (work: Promise<unknown>) => void,
+  background: Background,
 ): Promise<void> {
   try {
     const session = sessionClient(contextOf(deployment, tenant, background), id);

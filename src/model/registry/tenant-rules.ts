@@ -7,6 +7,7 @@ import * as z from "zod/mini";
 import CAPABILITY_RULES from "../../../migrations/0003_capability_rules.sql?raw";
 import { Tables } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
+import type { Background } from "../../log.ts";
 import { type CacheEntry, RecentMap, usable } from "../../recent.ts";
 import type { ModelRegistry } from "./definition.ts";
 import { type CapabilityTables, capabilityTables } from "./layer.ts";
@@ -21,8 +22,6 @@ interface Known extends CacheEntry {
   registry: ModelRegistry;
 }
 
-type Background = (work: Promise<unknown>) => void;
-
 export class TenantRules {
   readonly #tables: Tables;
   readonly #models: DeploymentModels;
@@ -33,10 +32,7 @@ export class TenantRules {
     this.#models = models;
   }
 
-  /**
-   * The deployment's model registry with the tenant's rules on top.
-   * @param background keeps a promise alive after the answer
-   */
+  /** The deployment's model registry with the tenant's rules on top. */
   async registryOf(tenant: string, background: Background): Promise<ModelRegistry> {
     const read = (): Promise<ModelRegistry> => this.#read(tenant);
     const known = usable(this.#known.get(tenant), AGES, read, background);

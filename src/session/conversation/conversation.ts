@@ -9,6 +9,7 @@ import type { Bindings } from "../../env.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { IdempotencyKeyReused } from "../../errors/request.ts";
 import { RunInProgress, SessionExists, SessionNotActive } from "../../errors/session.ts";
+import type { Background } from "../../log.ts";
 import type { AgentRuntime } from "../../run/agent/runtime.ts";
 import { detachedContext, type RunContext } from "../../run/context.ts";
 import type { RunEvent } from "../../run/events.ts";
@@ -47,7 +48,7 @@ const MAX_RUNS = 10_000;
 export interface SessionHost {
   storage: DurableObjectStorage;
   deployment: Deployment;
-  background: (work: Promise<unknown>) => void;
+  background: Background;
   runtime: AgentRuntime;
   /** Stores everything, then ends this instance of the object; the next request or alarm starts a new one. */
   die: () => Promise<void>;
@@ -58,7 +59,7 @@ export interface SessionHost {
 export class Conversation {
   readonly deployment: Deployment;
   readonly env: Bindings;
-  readonly background: (work: Promise<unknown>) => void;
+  readonly background: Background;
   readonly runtime: AgentRuntime;
   readonly die: () => Promise<void>;
   readonly log: SessionLog;

@@ -12,6 +12,7 @@ import { wakeOf } from "../../engine/agent/wake.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { RunCancelled, RunInProgress } from "../../errors/session.ts";
 import { type ErrorData, HullError, Internal } from "../../errors.ts";
+import type { Background } from "../../log.ts";
 import { systemClock } from "../../model/clock.ts";
 import { noteUses } from "../../registry/uploaded-objects.ts";
 import type { AgentRuntime, PreparedRun, RunEnvironment } from "../../run/agent/runtime.ts";
@@ -30,7 +31,7 @@ import { type EndOptions, logAttempt, logEnd, logRun, loseRun, settleRun, unwatc
 
 interface RunsOptions extends EndOptions {
   runtime: AgentRuntime;
-  background: (work: Promise<unknown>) => void;
+  background: Background;
   workspace: WorkspaceAccess;
   lifecycle: RunLifecycle;
 }

@@ -4,7 +4,9 @@
  * of runs that begin or end, are written together with those of other sessions (`index-rows.ts`). The session itself
  * writes the row of a run that rests or continues, since these rows must be written in order.
  */
+
 import type { Deployment } from "../../deployment.ts";
+import type { Background } from "../../log.ts";
 import type { RowNote } from "../../row-collector.ts";
 import type { IndexEntry } from "../index-row.ts";
 import { flushRows, queueRows } from "../index-rows.ts";
@@ -44,7 +46,7 @@ interface OwnRows {
 interface ListingOptions {
   log: SessionLog;
   deployment: Deployment;
-  background: (work: Promise<unknown>) => void;
+  background: Background;
   lifecycle: ListingSource;
 }
 
@@ -52,7 +54,7 @@ export class SessionListing {
   readonly #log: SessionLog;
   readonly #store: ConversationStore;
   readonly #deployment: Deployment;
-  readonly #background: (work: Promise<unknown>) => void;
+  readonly #background: Background;
   readonly #lifecycle: ListingSource;
   /** The last write; the next one waits for it. */
   #last: Promise<void> = Promise.resolve();

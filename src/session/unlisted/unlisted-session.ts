@@ -3,6 +3,7 @@
  * day after the run's end, or after 30 days for a response. The code that drives the run is the same as for runs inside
  * a request. Everything is stored before it is sent, so the run continues if its process dies.
  */
+
 import type { Deployment } from "../../deployment.ts";
 import { spentBy } from "../../engine/agent/spent.ts";
 import { endCode } from "../../engine/agent/status.ts";
@@ -10,6 +11,7 @@ import type { Bindings } from "../../env.ts";
 import { ExecutionCancelled } from "../../errors/request.ts";
 import { ExecutionLost } from "../../errors/run.ts";
 import { HullError, Internal, toHullError } from "../../errors.ts";
+import type { Background } from "../../log.ts";
 import { detachedContext, type RunContext } from "../../run/context.ts";
 import type { RunEvent } from "../../run/events.ts";
 import { dropInput, releaseTemporary } from "../../run/files.ts";
@@ -52,7 +54,7 @@ const REMOVED_MS = 15 * 60_000;
 interface UnlistedOptions {
   storage: DurableObjectStorage;
   deployment: Deployment;
-  background: (work: Promise<unknown>) => void;
+  background: Background;
   log: SessionLog;
   listing: SessionListing;
 }

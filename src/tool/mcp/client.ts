@@ -2,7 +2,9 @@
  * A client of one MCP server: finds out its revision, keeps a session if the server wants one, lists its tools and
  * calls them. It lives as long as its run.
  */
+
 import * as z from "zod/mini";
+import type { Background } from "../../log.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { failed, type McpFailure, type Reply } from "./failure.ts";
@@ -66,7 +68,7 @@ interface Question {
 
 export class McpClient {
   readonly #wire: Wire;
-  readonly #background: (work: Promise<unknown>) => void;
+  readonly #background: Background;
   readonly #onListChanged: () => void;
   #dialect: Dialect | null;
   #session: string | null = null;
@@ -77,12 +79,7 @@ export class McpClient {
    * @param dialect what is already known about the server
    * @param onListChanged called when the server reports that its tools have changed
    */
-  constructor(
-    wire: Wire,
-    dialect: Dialect | null,
-    background: (work: Promise<unknown>) => void,
-    onListChanged: () => void,
-  ) {
+  constructor(wire: Wire, dialect: Dialect | null, background: Background, onListChanged: () => void) {
     this.#wire = wire;
     this.#dialect = dialect;
     this.#background = background;

@@ -3,7 +3,7 @@ import { forEach } from "../../../at-most.ts";
 import type { Deployment } from "../../../deployment.ts";
 import { CallNotFound } from "../../../errors/llm.ts";
 import { toHullError } from "../../../errors.ts";
-import { logFault } from "../../../log.ts";
+import { type Background, logFault } from "../../../log.ts";
 import { CONTAINER_TTL_MS } from "../../../run/container.ts";
 import { detachedContext } from "../../../run/context.ts";
 import { sessionClient } from "../../../run/session-client.ts";
@@ -18,7 +18,7 @@ const AT_ONCE = 6;
 /** @param now Unix ms */
 export async function sweepContainers(
   deployment: Deployment,
-  background: (work: Promise<unknown>) => void,
+  background: Background,
   now: number,
 ): Promise<void> {
   const { env } = deployment;
