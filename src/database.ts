@@ -1,5 +1,5 @@
 /** Tables in D1. A schema is the text of files of `migrations/`, which `wrangler d1 migrations` applies, too. */
-import type * as z from "zod/mini";
+import * as z from "zod/mini";
 import { memoNamed } from "./memo.ts";
 
 /**
@@ -27,6 +27,13 @@ export async function databaseWith(db: D1Database, schema: string): Promise<D1Da
   await tablesOf(db, schema)();
   return db;
 }
+
+/** A column that holds JSON which Hull wrote. */
+export const jsonColumn = <T = unknown>() =>
+  z.pipe(
+    z.string(),
+    z.transform((text): T => JSON.parse(text)),
+  );
 
 /** A statement with the values of its parameters. */
 export type Statement = readonly [text: string, values: readonly unknown[]];

@@ -2,7 +2,7 @@
 
 import * as z from "zod/mini";
 import UPLOADS from "../../migrations/0002_uploaded_skills.sql?raw";
-import { Tables } from "../database.ts";
+import { jsonColumn, Tables } from "../database.ts";
 import type { Bindings } from "../env.ts";
 import { cardShape, sha256 } from "../skill/manifest.ts";
 
@@ -22,13 +22,7 @@ export const uploadShape = z.lazy(() =>
     /** SHA-256 of the skill record. */
     digest: sha256(),
     /** `null`: a later version of Hull stored it in a form that this version cannot read. */
-    card: z.pipe(
-      z.pipe(
-        z.string(),
-        z.transform((text): unknown => JSON.parse(text)),
-      ),
-      z.union([cardShape, z.transform(() => null)]),
-    ),
+    card: z.pipe(jsonColumn(), z.union([cardShape, z.transform(() => null)])),
     /** RFC 3339: time of the first upload, and of the served version. */
     created_at: z.string(),
     updated_at: z.string(),

@@ -5,7 +5,7 @@
 
 import * as z from "zod/mini";
 import CAPABILITY_RULES from "../../../migrations/0003_capability_rules.sql?raw";
-import { Tables } from "../../database.ts";
+import { jsonColumn, Tables } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
 import type { Background } from "../../log.ts";
 import { type CacheEntry, RecentMap, usable } from "../../recent.ts";
@@ -74,14 +74,4 @@ export class TenantRules {
   }
 }
 
-const rowShape = z.lazy(() =>
-  z.object({
-    rules: z.pipe(
-      z.pipe(
-        z.string(),
-        z.transform((text): unknown => JSON.parse(text)),
-      ),
-      capabilityTables,
-    ),
-  }),
-);
+const rowShape = z.lazy(() => z.object({ rules: z.pipe(jsonColumn(), capabilityTables) }));

@@ -5,7 +5,7 @@
 
 import * as z from "zod/mini";
 import DAEMONS from "../../../migrations/0006_daemons.sql?raw";
-import { Tables } from "../../database.ts";
+import { jsonColumn, Tables } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
 import { DaemonPathTaken } from "../../errors/daemon.ts";
 import { type NewestFirst, newestFirst, type Wanted } from "../newest-first.ts";
@@ -28,15 +28,7 @@ const anyStatus = z.custom<DaemonStatus>((value) => typeof value === "string");
 const listed = z.lazy(() => z.extend(listedDaemon(), { status: anyStatus }));
 const declared = z.lazy(() => z.object({ id: z.string(), skill: z.string(), status: z.string() }));
 const place = z.lazy(() => z.object({ tenant: z.string(), id: z.string() }));
-const hooked = z.lazy(() =>
-  z.object({
-    tenant: z.string(),
-    webhook: z.pipe(
-      z.string(),
-      z.transform((text): Webhook => JSON.parse(text)),
-    ),
-  }),
-);
+const hooked = z.lazy(() => z.object({ tenant: z.string(), webhook: jsonColumn<Webhook>() }));
 
 const tables = ({ DB }: Bindings): Tables => new Tables(DB, DAEMONS);
 

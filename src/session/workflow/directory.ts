@@ -7,7 +7,7 @@ import * as z from "zod/mini";
 import WORKFLOWS from "../../../migrations/0010_workflows.sql?raw";
 import RECORDS from "../../../migrations/0018_workflow_records.sql?raw";
 import { firstOf } from "../../cut.ts";
-import { pageOfRows, Tables } from "../../database.ts";
+import { jsonColumn, pageOfRows, Tables } from "../../database.ts";
 import { statusOf } from "../../engine/workflow/document.ts";
 import type { Graph } from "../../engine/workflow/graph.ts";
 import { totalOutcomes, type WorkflowState } from "../../engine/workflow/state.ts";
@@ -20,14 +20,7 @@ import { type KnownWorkflow, knownWorkflow, type ListedRun, listedRun } from "./
 /** The most characters of a task in a list. */
 const SHOWN_TASK = 200;
 
-const stored = z.lazy(() =>
-  z.extend(knownWorkflow(), {
-    graph: z.pipe(
-      z.string(),
-      z.transform((text): Graph => JSON.parse(text)),
-    ),
-  }),
-);
+const stored = z.lazy(() => z.extend(knownWorkflow(), { graph: jsonColumn<Graph>() }));
 /** One version of a workflow. */
 export type StoredWorkflow = z.infer<typeof stored>;
 
