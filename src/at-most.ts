@@ -25,15 +25,14 @@ export function sleep(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Does work for each item, for at most `most` of them at once. @param work must not throw */
-export async function forEach<T>(
-  items: readonly T[],
-  most: number,
-  work: (item: T) => Promise<void>,
-): Promise<void> {
+/** How many items `forEach` works on at once: the work for each may load an object. */
+const AT_ONCE = 6;
+
+/** Does work for each item, for a few of them at once. @param work must not throw */
+export async function forEach<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   const left = items.values();
   const worker = async (): Promise<void> => {
     for (const item of left) await work(item);
   };
-  await Promise.all(Array.from({ length: most }, worker));
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
 }

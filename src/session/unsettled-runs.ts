@@ -20,11 +20,10 @@ const RUN_MS = 60_000;
  */
 const CALL_MS = 24 * 3_600_000;
 /**
- * The most rows that one sweep checks, and how many in parallel: each check may load an object. Runs may wait for weeks, so
- * a sweep checks only a few of those that the list shows as waiting.
+ * The most rows that one sweep checks. Runs may wait for weeks, so a sweep checks only a few of those that the list shows
+ * as waiting.
  */
 const MOST = { running: 100, resting: 10 };
-const AT_ONCE = 6;
 
 /**
  * Lets the objects of ended runs write their rows again, and marks calls that no object knows as lost.
@@ -32,7 +31,7 @@ const AT_ONCE = 6;
  */
 export async function sweepUnsettled(env: Bindings, now: number): Promise<void> {
   const began = { runs: new Date(now - RUN_MS), calls: new Date(now - CALL_MS) };
-  await forEach(await unsettledSince(env, began, MOST), AT_ONCE, (one) => look(env, one, now));
+  await forEach(await unsettledSince(env, began, MOST), (one) => look(env, one, now));
 }
 
 async function look(

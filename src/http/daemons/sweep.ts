@@ -11,16 +11,15 @@ import { sessionClient } from "../../run/session-client.ts";
 import { declaringTenants, forgetDaemon, overdueDaemons } from "../../session/daemon/directory.ts";
 import { contextOf, reconcileDaemons } from "./declared.ts";
 
-/** The most daemons that one sweep checks, and how many in parallel; each check may load an object. */
+/** The most daemons that one sweep checks. */
 const MOST = 500;
-const AT_ONCE = 6;
 
 /** Pokes daemons whose alarm was lost, and updates those that skills declare. @param now Unix ms */
 export async function sweepDaemons(env: Bindings, background: Background, now = Date.now()): Promise<void> {
   const deployment = deploymentOf(env);
   if (!deployment.isOpen) await deployment.open(background);
   const overdue = await overdueDaemons(env, now, MOST);
-  await forEach(overdue, AT_ONCE, ({ tenant, id }) => poke(deployment, tenant, id, background));
+  await forEach(overdue, ({ tenant, id }) => poke(deployment, tenant, id, background));
   if (overdue.length > 0)
     logLine(deployment.settings.eventRedactor, { event: "daemons_swept", overdue: overdue.length });
   // A tenant may have removed its last skill with a daemon, and the process may have died before it stopped the daemon.

@@ -11,9 +11,8 @@ import { forgetSession, oldContainers } from "../../../session/session-index.ts"
 
 /** How long an expired container stays, in ms: longer than a request that opened it in time still uses it. */
 const KEPT_MS = 24 * 3_600_000;
-/** The most containers that one sweep asks, and how many in parallel: each question may load an object. */
+/** The most containers that one sweep asks. */
 const MOST = 100;
-const AT_ONCE = 6;
 
 /** @param now Unix ms */
 export async function sweepContainers(
@@ -24,7 +23,7 @@ export async function sweepContainers(
   const { env } = deployment;
   const used = now - KEPT_MS;
   const old = await oldContainers(env, { used, ttlMs: CONTAINER_TTL_MS, most: MOST });
-  await forEach(old, AT_ONCE, async ({ tenant, id, ttl_ms }) => {
+  await forEach(old, async ({ tenant, id, ttl_ms }) => {
     const origin = { requestId: crypto.randomUUID(), tenant, startedAt: now };
     try {
       const session = sessionClient(detachedContext(deployment, origin, background), id);
