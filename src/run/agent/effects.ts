@@ -123,7 +123,6 @@ const RUNTIMES = new Map([
   ["mcp", "mcp" as const],
   ["isolate", "none" as const],
 ]);
-const DEFAULT_TOOL_TIMEOUT_MS = 60_000;
 
 export function runEffects({
   streams,
@@ -444,7 +443,7 @@ async function carryOut(
     record,
     executionId,
     runId: run,
-    timeoutMs: Math.min(record.manifest.timeout_ms ?? DEFAULT_TOOL_TIMEOUT_MS, leftMs(spec)),
+    timeoutMs: Math.min(record.manifest.timeout_ms, leftMs(spec)),
     files: [...(own?.files ?? [])],
     ...(workspace === null ? {} : { workspace }),
     settings,

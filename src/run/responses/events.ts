@@ -8,7 +8,6 @@ import { mustGoBack } from "../../llm/openai-api/answer.ts";
 import { SHELL, shellCall, shellOutput } from "../../llm/openai-api/shell-items.ts";
 import { asJson, isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
-import { textOf } from "../delta.ts";
 import type { RunEvent } from "../events.ts";
 import { type CitedFile, partOf, type ResponsePart } from "./response-part.ts";
 
@@ -61,10 +60,10 @@ export class ResponseEvents {
   push({ event, data }: RunEvent): JsonObject[] {
     switch (event) {
       case "delta":
-        this.#text(textOf("text" in data ? { text: data.text ?? "" } : { b64: "" }));
+        this.#text(data.text ?? "");
         break;
       case "thought":
-        this.#thought(textOf("text" in data ? { text: data.text ?? "" } : { b64: "" }));
+        this.#thought(data.text ?? "");
         break;
       case "round":
         if (data.restarted === true) this.#void();

@@ -58,9 +58,8 @@ export async function compaction(
 const beginsWith = (now: readonly Message[], before: readonly Message[]): boolean =>
   now === before || JSON.stringify(now.slice(0, before.length)) === JSON.stringify(before);
 
-function record(log: SessionLog, state: AgentState, plan: CompactionPlan, summary: string): Compacted | null {
+function record(log: SessionLog, state: AgentState, plan: CompactionPlan, summary: string): Compacted {
   const body = compactionRecord(state, null, plan, summary);
-  if (body.type !== "compacted") return null;
   log.add([body]);
   return body.compacted;
 }

@@ -262,8 +262,8 @@ export class Daemon {
   /** The daemon woke: clears its idle timers, and moves a schedule that fired to its next time. */
   woke({ reason }: Wake): void {
     const row = this.store.row();
-    const run = row === null ? null : this.run(row);
-    if (row === null || run === null || run.spec.daemon === null) return;
+    const daemon = row === null ? undefined : this.run(row)?.spec.daemon;
+    if (daemon === undefined || daemon === null) return;
     const now = this.#conversation.log.now();
     this.#conversation.together(() => {
       this.store.update({
@@ -272,9 +272,7 @@ export class Daemon {
         ...NOT_IDLE,
         ...(reason === "resume" ? { asked_at: null } : {}),
         ...(reason === "watch" ? { watched: [] } : {}),
-        ...(reason === "cron" && run.spec.daemon !== null
-          ? { cron_at: cronAfter(run.spec.daemon, now) }
-          : {}),
+        ...(reason === "cron" ? { cron_at: cronAfter(daemon, now) } : {}),
       });
       this.#conversation.dueAt("daemon", null);
     });
