@@ -24,10 +24,7 @@ export function createOllamaStream(target: WireTarget, sink: Sink): StreamReader
   /** The calls as JSON, with all digits of their numbers. */
   const texts: string[] = [];
   let last: JsonObject | null = null;
-  const splitter = thinkSplitter({
-    onText: (text) => sink.onText?.(text),
-    onReasoning: (text) => sink.onReasoning?.(text),
-  });
+  const splitter = thinkSplitter(sink);
   return {
     push(event: StreamEvent): boolean {
       const line = eventObject(event, target);

@@ -17,10 +17,7 @@ export function createResponsesStream(target: WireTarget, sink: Sink): StreamRea
   const odd = () => unusable(target, "an event of its stream is not as documented");
   const items: JsonObject[] = [];
   let response: JsonObject | null = null;
-  const splitter = thinkSplitter({
-    onText: (text) => sink.onText?.(text),
-    onReasoning: (text) => sink.onReasoning?.(text),
-  });
+  const splitter = thinkSplitter(sink);
   return {
     push(received: StreamEvent): boolean {
       if (received.data === "[DONE]") return true;

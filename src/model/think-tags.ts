@@ -2,13 +2,9 @@
  * Separates reasoning that a model writes into its text between `<think>` and `</think>`, while it arrives in pieces of
  * any size.
  */
+import type { Sink } from "./wire.ts";
 
 const TAGS = { text: "<think>", reasoning: "</think>" } as const;
-
-interface Listener {
-  onText(text: string): void;
-  onReasoning(text: string): void;
-}
 
 interface ThinkSplitter {
   push(piece: string): void;
@@ -20,7 +16,7 @@ interface ThinkSplitter {
  * Splits text from reasoning. It removes the tags, white space around the reasoning and white space before the text
  * that follows it. An unclosed tag extends to the end. It holds back at most a part of a tag and white space.
  */
-export function thinkSplitter(listener: Listener): ThinkSplitter {
+export function thinkSplitter(sink: Pick<Sink, "onText" | "onReasoning">): ThinkSplitter {
   let inside: "text" | "reasoning" = "text";
   /** Text that may begin a tag. */
   let partial = "";
@@ -34,11 +30,11 @@ export function thinkSplitter(listener: Listener): ThinkSplitter {
     if (text === "") return;
     skipping = false;
     if (inside === "text") {
-      listener.onText(text);
+      sink.onText?.(text);
       return;
     }
     const kept = text.trimEnd();
-    if (kept !== "") listener.onReasoning(blanks + kept);
+    if (kept !== "") sink.onReasoning?.(blanks + kept);
     blanks = (kept === "" ? blanks : "") + text.slice(kept.length);
   };
 
