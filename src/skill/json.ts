@@ -5,11 +5,14 @@ import type { Json, JsonObject } from "./manifest.ts";
 export const isObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** An object without its `null` members; for a list the same for each of its objects. Deeper objects stay unchanged. */
+/** An object without its `null` members. Deeper objects stay unchanged. */
+export const withoutNullMembers = (given: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(given).filter(([, member]) => member !== null));
+
+/** The same for any value; for a list, for each of its objects. */
 export function withoutNulls(value: Json): Json {
-  if (Array.isArray(value)) return value.map((item) => (isObject(item) ? withoutNulls(item) : item));
-  if (!isObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null));
+  if (Array.isArray(value)) return value.map((item) => (isObject(item) ? withoutNullMembers(item) : item));
+  return isObject(value) ? withoutNullMembers(value) : value;
 }
 
 /** The object itself; anything else becomes an object without members. */

@@ -1,7 +1,7 @@
 /** The option `tool_search`. */
 import * as z from "zod/mini";
 import { once } from "../../memo.ts";
-import { isObject, isTexts } from "../../skill/json.ts";
+import { isObject, isTexts, withoutNullMembers } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
 import { type Fault, shown, wrongValue } from "../fault.ts";
@@ -56,7 +56,7 @@ export function readSearchOption(given: Json | undefined): SearchOption | { faul
 }
 
 function readFields(given: JsonObject): SearchOption | { faults: Fault[] } {
-  const fields = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null));
+  const fields = withoutNullMembers(given);
   const parsed = fieldsShape().safeParse(fields);
   if (!parsed.success) return { faults: parsed.error.issues.flatMap((issue) => faultsOf(issue, fields)) };
   const { variant = "bm25" } = parsed.data;

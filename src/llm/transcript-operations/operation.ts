@@ -1,11 +1,12 @@
 /** One operation on transcripts: the fields of its body, and its result. */
 import * as z from "zod/mini";
+import { withoutNullMembers } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { LlmHost } from "../host.ts";
 import type { CallInput } from "../prepare.ts";
 import type { LlmResult } from "../result.ts";
 import type { IdSource } from "../transcript.ts";
-import { checkCallOptions, present, readFields } from "./read-body.ts";
+import { checkCallOptions, readFields } from "./read-body.ts";
 
 type Fields = Record<string, z.core.$ZodType>;
 
@@ -29,7 +30,7 @@ export function operation<F extends Fields>(
     calls: false,
     perform(given, deps) {
       const shape = fields();
-      return run(readFields(present(given), z.object(shape), Object.keys(shape)), deps);
+      return run(readFields(withoutNullMembers(given), z.object(shape), Object.keys(shape)), deps);
     },
   };
 }
@@ -48,7 +49,7 @@ export function callingOperation<F extends Fields>(
     async perform(given, deps) {
       const shape = fields();
       const names = Object.keys(shape);
-      const entries = Object.entries(present(given));
+      const entries = Object.entries(withoutNullMembers(given));
       const isOwn = (name: string): boolean => names.includes(name) || CONVERSATIONS.includes(name);
       const own = Object.fromEntries(entries.filter(([name]) => isOwn(name)));
       const call = Object.fromEntries(entries.filter(([name]) => !isOwn(name)));

@@ -10,11 +10,6 @@ import { refused } from "../prepare.ts";
 import { type IdSource, type Transcript, transcriptShape } from "../transcript.ts";
 import { fromMessages } from "./view.ts";
 
-/** The given members: `null` counts as absent. */
-export function present(given: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null));
-}
-
 /** @throws InputInvalid */
 export function readFields<T>(given: JsonObject, shape: z.ZodMiniType<T>, names: readonly string[]): T {
   const further = Object.keys(given).filter((name) => !names.includes(name));
