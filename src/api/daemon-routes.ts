@@ -55,9 +55,6 @@ export const daemonSchemas = (): JsonObject => ({
   ...schemasOf({ Daemon: daemonShape, DaemonSnapshot: daemonSnapshot }),
   DaemonWakes: pageOf(schemaOf(daemonWake)),
   Daemons: pageOf(
-    bodySchema(listedDaemon(), {
-      skill: { description: "The skill that declares it." },
-      created_at: TIME,
-    }),
+    bodySchema(listedDaemon(), { skill: { description: "The skill that declares it." }, created_at: TIME }),
   ),
 });

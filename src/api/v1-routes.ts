@@ -60,9 +60,7 @@ export const V1_OPERATIONS = {
   }),
   createStoredSkill: operation("Stores a skill: its files or a zip", { parameters: [KEY], body: SKILL_FORM }),
   getStoredSkill: operation("A stored skill"),
-  updateStoredSkill: operation("OpenAI: chooses the default version", {
-    body: body(defaultVersionBody),
-  }),
+  updateStoredSkill: operation("OpenAI: chooses the default version", { body: body(defaultVersionBody) }),
   deleteStoredSkill: operation("Removes a stored skill"),
   getStoredSkillContent: operation("The default version as a zip", {
     parameters: [id, ...RANGED],

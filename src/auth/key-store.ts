@@ -95,9 +95,7 @@ export async function listKeys(
 
 function position(cursor: string): [string, string] {
   const [, after, id] = /^([0-9TZ:.-]+)~(key_[0-9a-f]+)$/.exec(cursor) ?? [];
-  if (after === undefined || id === undefined) {
-    throw unknownCursor();
-  }
+  if (after === undefined || id === undefined) throw unknownCursor();
   return [after, id];
 }
 

@@ -217,9 +217,7 @@ const executionPath = (id: string): string => `/executions/${encodeURIComponent(
 
 /** A stream that continues at `/executions/{id}/events`; leaving it stops the execution. */
 function executionStream<Done>(transport: Transport, call: Call, settings: RunSettings): EventStream<Done> {
-  if (settings.idempotencyKey === false) {
-    return new EventStream({ transport, call, ends: true, settings });
-  }
+  if (settings.idempotencyKey === false) return new EventStream({ transport, call, ends: true, settings });
   return new EventStream({
     transport,
     call,

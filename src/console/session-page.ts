@@ -28,10 +28,7 @@ export async function sessionPage(api: Api, id: string): Promise<Page> {
   const list = { length: shown.length, most: MESSAGES };
   const from = firstOf(api, list);
   const [said, stored, made, runs] = await Promise.all([
-    asked(api, "listMessages", {
-      params,
-      query: { limit: String(MESSAGES), cursor: String(from) },
-    }),
+    asked(api, "listMessages", { params, query: { limit: String(MESSAGES), cursor: String(from) } }),
     asked(api, "listSessionFiles", { params, query: { limit: "100" } }),
     asked(api, "listArtifacts", { params, query: { limit: "100" } }),
     asked(api, "listAllRuns", { query: { session: id, limit: "10" } }),

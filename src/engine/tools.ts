@@ -83,9 +83,7 @@ const definitionShape = once(() => {
 export function readTools(given: Json): { tools: Tool[] } | { faults: Fault[] } {
   const faults: Fault[] = [];
   const list = isObject(given) && Array.isArray(given.tools) ? given.tools : given;
-  if (!Array.isArray(list)) {
-    return { faults: [wrongValue(PATH, PATH, "a list of tools", given)] };
-  }
+  if (!Array.isArray(list)) return { faults: [wrongValue(PATH, PATH, "a list of tools", given)] };
   const tools = new Map<string, Tool>();
   for (const [i, definition] of list.entries()) {
     const path = `${PATH}.${i}`;

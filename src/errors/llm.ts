@@ -73,10 +73,7 @@ export const CallNotFound = define<{ what: string; id: string; ids?: string }>(
   "not_found",
   404,
   "Not found",
-  (d) => ({
-    detail: notFound(d),
-    members: { kind: "terminal", reason: "not_found", category: "not_found" },
-  }),
+  (d) => ({ detail: notFound(d), members: { kind: "terminal", reason: "not_found", category: "not_found" } }),
 );
 
 function notFound({ what, id, ids }: { what: string; id: string; ids?: string }): string {

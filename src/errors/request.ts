@@ -13,10 +13,7 @@ export const BadRequest = define<{ detail: string; param?: string }>(
   "bad_request",
   400,
   "Bad request",
-  (d) => ({
-    detail: d.detail,
-    members: d.param === undefined ? {} : { param: d.param },
-  }),
+  (d) => ({ detail: d.detail, members: d.param === undefined ? {} : { param: d.param } }),
 );
 export const BadPath = define<{ path: string; reason: string }>("bad_path", 400, "Bad path", (d) => {
   // It may be of any length.
@@ -55,10 +52,7 @@ export const ModelNotResolved = define<{ option: string; reason: string }>(
   "model_not_resolved",
   400,
   "No such model or provider",
-  (d) => ({
-    detail: d.reason,
-    members: { option: d.option, ...FAILURES.invalid_request },
-  }),
+  (d) => ({ detail: d.reason, members: { option: d.option, ...FAILURES.invalid_request } }),
 );
 
 export const FileNotDownloadable = define<{ id: string }>(
@@ -85,9 +79,7 @@ export const Unauthenticated = define<{ reason: string }>(
   "unauthenticated",
   401,
   "Not authenticated",
-  (d) => ({
-    detail: `${d.reason} Send the header "Authorization: Bearer <key>".`,
-  }),
+  (d) => ({ detail: `${d.reason} Send the header "Authorization: Bearer <key>".` }),
 );
 export const Forbidden = define<{ scope: string; tenant?: string }>(
   "forbidden",

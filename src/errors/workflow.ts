@@ -68,7 +68,5 @@ export const ReplayMismatch = define<{ detail: string }>(
   "replay_mismatch",
   409,
   "Replay does not fit",
-  ({ detail }) => ({
-    detail,
-  }),
+  ({ detail }) => ({ detail }),
 );

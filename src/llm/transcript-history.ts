@@ -20,10 +20,7 @@ export function transcriptHistory(
     return { system: [...whole.system, ...seen.system], messages: seen.messages };
   }
   if (summary === undefined || summary === "" || whole.messages.some(isSummary)) return whole;
-  return {
-    system: whole.system,
-    messages: [summaryMessage(summary, archived_messages), ...whole.messages],
-  };
+  return { system: whole.system, messages: [summaryMessage(summary, archived_messages), ...whole.messages] };
 }
 
 /** The transcript with what the next model call receives, if that is not its messages. */

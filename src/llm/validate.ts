@@ -98,9 +98,7 @@ function countingLooks(schema: JsonObject): JsonObject {
     const members = Object.entries(value).map(([key, item]): [string, Json] => [key, copy(item)]);
     const cost = 1 + membersOf(value) / MEMBERS_A_LOOK;
     // Not enumerable: the content of const and enum is compared unchanged.
-    return Object.defineProperty(Object.fromEntries(members), "$recursiveAnchor", {
-      get: () => look(cost),
-    });
+    return Object.defineProperty(Object.fromEntries(members), "$recursiveAnchor", { get: () => look(cost) });
   };
   const counted = copy(schema);
   return isObject(counted) ? counted : {};

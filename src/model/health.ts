@@ -66,12 +66,7 @@ export async function checkHealth(provider: string, context: HealthContext): Pro
     const status = await ask(provider, definition, protocol, context);
     const facts = { status, latency_ms: Date.now() - started };
     if (status >= 200 && status < 300) {
-      return {
-        provider,
-        valid: true,
-        message: `${provider} answers.`,
-        metadata: facts,
-      };
+      return { provider, valid: true, message: `${provider} answers.`, metadata: facts };
     }
     if (status === 401 || status === 403)
       return failed("auth_failure", `${provider} refused the key (HTTP ${status}).`, facts);

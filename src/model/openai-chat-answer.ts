@@ -54,9 +54,7 @@ function messageBlocks(
     blocks.push({ type: "reasoning", text: reasoning, ...native });
   }
   blocks.push(...textBlocks(contentText(message.content)));
-  if (message.refusal) {
-    blocks.push({ type: "opaque", provider, value: { refusal: message.refusal } });
-  }
+  if (message.refusal) blocks.push({ type: "opaque", provider, value: { refusal: message.refusal } });
   const calls = message.tool_calls ?? [];
   let search = "";
   for (const call of calls) {

@@ -101,10 +101,7 @@ function contentPart(part: Part): ChatCompletionContentPart {
       return { type: "image_url", image_url: { url: mediaUrl(part), ...detail } };
     }
     case "document":
-      return {
-        type: "file",
-        file: { filename: part.filename ?? "document.pdf", file_data: mediaUrl(part) },
-      };
+      return { type: "file", file: { filename: part.filename ?? "document.pdf", file_data: mediaUrl(part) } };
     case "audio": {
       const format = part.media_type.endsWith("wav") ? "wav" : "mp3";
       return { type: "input_audio", input_audio: { data: part.data, format } };

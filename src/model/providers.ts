@@ -84,10 +84,7 @@ export function resolveTarget(
   const own = protocolOf(definition, baseOverride(provider, definition, env));
   if (own === "mock" || own === "workers-ai") return { ...resolved, protocol: own, url: null, headers: {} };
   const protocol = selector.protocol ?? own;
-  const { base, headers, variable } = addressOf(provider, definition, env, {
-    protocol,
-    how: selector.how,
-  });
+  const { base, headers, variable } = addressOf(provider, definition, env, { protocol, how: selector.how });
   const endpoint = protocol === own ? definition.chat_endpoint : undefined;
   const { completion_endpoint } = definition;
   return {

@@ -69,10 +69,7 @@ function eitherOf(schemas: readonly JsonObject[]): JsonObject {
   const properties = merged(schemas, "anyOf");
   const [first = [], ...others] = schemas.map(requiredIn);
   const required = first.filter((name) => others.every((names) => names.includes(name)));
-  return {
-    ...(properties === null ? {} : { properties }),
-    ...(required.length === 0 ? {} : { required }),
-  };
+  return { ...(properties === null ? {} : { properties }), ...(required.length === 0 ? {} : { required }) };
 }
 
 /** The properties of all schemas; `null`: none has any. @param how different schemas of one property combine */

@@ -121,9 +121,7 @@ interface LegacyParts {
 
 /** The parts of an answer in the older form; `null`: it has another form. */
 function legacyParts(value: unknown, asked: Asked): LegacyParts | null {
-  if (!isObject(value) || "choices" in value || !("response" in value || "tool_calls" in value)) {
-    return null;
-  }
+  if (!isObject(value) || "choices" in value || !("response" in value || "tool_calls" in value)) return null;
   const { response, tool_calls, usage } = readShape(legacyAnswer, value, asked);
   const content = typeof response === "string" ? response : response ? JSON.stringify(response) : "";
   const calls = (tool_calls ?? []).map((call) => {

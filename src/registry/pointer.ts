@@ -81,9 +81,7 @@ export async function movePointer(
 /** Copies the row to KV, and again if somebody changes it meanwhile; returns the copy, or `null` as JSON. */
 export async function copyPointer(env: Bindings): Promise<string> {
   for (let row = await latestRow(env); ; ) {
-    if (row.revision > 0 && (await env.SKILLS.get(POINTER_KEY)) !== row.text) {
-      await putCopy(env, row.text);
-    }
+    if (row.revision > 0 && (await env.SKILLS.get(POINTER_KEY)) !== row.text) await putCopy(env, row.text);
     const now = await readRow(env);
     if (now.revision === row.revision) return row.text;
     row = now;

@@ -22,10 +22,7 @@ const bytes = () => about(maybe(text()), "Instead of `text`, for bytes that are 
 const piece = () => ({ text: maybe(text()), b64: bytes() });
 
 /** An event of a delegated run, as it appears among the events of the session above it. */
-const below = () => ({
-  run_id: maybe(text()),
-  parent_run_id: maybe(z.nullable(text())),
-});
+const below = () => ({ run_id: maybe(text()), parent_run_id: maybe(z.nullable(text())) });
 
 /** The `data` of each event, by the event's name. */
 export const EVENTS = {

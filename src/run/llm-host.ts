@@ -69,10 +69,7 @@ export async function llmHost(
     options.served ?? (await context.deployment.tenantRules.registryOf(context.tenant, context.background));
   const given = mock === undefined || mock === null ? null : readMocks(mock, "options.mock");
   if (given !== null && "faults" in given) throw refused(given.faults);
-  const mocking = await mocksFor(context, {
-    given: given?.mocks ?? null,
-    asker: askerOf(options),
-  });
+  const mocking = await mocksFor(context, { given: given?.mocks ?? null, asker: askerOf(options) });
   const { skill, session, account } = options;
   const tariff = tariffOf(modelRegistry);
   const accounts = accountant(context, { skill, session, account }, tariff);

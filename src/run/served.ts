@@ -146,11 +146,7 @@ async function servedSpec(
   const ofSkill = withSkillTools(toolsOf(record), toolsOfSkill(settings, record, false));
   const forFiles = workspaceToolsOf(context, undefined, [record], ofSkill);
   const own = [...ofSkill, ...forFiles];
-  const remote = await withRemoteTools(context, own, {
-    asked: [],
-    records: [record],
-    served: record,
-  });
+  const remote = await withRemoteTools(context, own, { asked: [], records: [record], served: record });
   const warnings = [...remote.warnings, ...ignoredEffort(record, { model, capabilities })];
   const native = capabilities.native_tools || !capabilities.matched;
   const reads = llm.tools.every(({ name }) => name !== READ_SKILL_RESOURCE);

@@ -82,11 +82,7 @@ async function callAfter<Result extends Warned>(
   const { messages, summary, created_at, refused_searches: known } = await session.ask("history", null);
   const said = messages.flatMap(messageJson);
   const { session_id: _, ...options } = input.options;
-  const before = {
-    ...emptyTranscript(newId()),
-    messages: said,
-    ...(summary === null ? {} : { summary }),
-  };
+  const before = { ...emptyTranscript(newId()), messages: said, ...(summary === null ? {} : { summary }) };
   const { result, transcript, refused_searches } = await call({
     ...input,
     refused_searches: known,

@@ -143,9 +143,7 @@ export class EventLog {
         if (resting !== null)
           await writer.write(this.#encoder.encode(formatEvent(resting.data, resting.event, `${id}:${seen}`)));
         if (resting !== null || this.#store.ended()) return await writer.close();
-        if (silent || !(await this.#nextEvent())) {
-          await writer.write(this.#encoder.encode(HEARTBEAT));
-        }
+        if (silent || !(await this.#nextEvent())) await writer.write(this.#encoder.encode(HEARTBEAT));
       }
       await writer.close();
     } catch (error) {

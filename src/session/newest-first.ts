@@ -43,8 +43,6 @@ export async function newestFirst<T extends { created_at: string; id: string }>(
 function positionIn(cursor: string | null): [created_at: string, id: string] {
   if (cursor === null) return ["~", "~"];
   const [, before, id] = /^([0-9TZ:.-]+)~([A-Za-z0-9._:-]+)$/.exec(cursor) ?? [];
-  if (before === undefined || id === undefined) {
-    throw unknownCursor();
-  }
+  if (before === undefined || id === undefined) throw unknownCursor();
   return [before, id];
 }

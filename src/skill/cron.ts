@@ -28,9 +28,7 @@ const DAY_MS = 86_400_000;
 export function parseCron(text: string): { cron: Cron } | { fault: string } {
   const fields = text.trim().split(/\s+/);
   if (fields.length !== 5) {
-    return {
-      fault: `has ${counted(fields.length, "field")}; it needs five: minute hour day month weekday`,
-    };
+    return { fault: `has ${counted(fields.length, "field")}; it needs five: minute hour day month weekday` };
   }
   for (const [at, [name, numbers]] of FIELDS.entries()) {
     const given = fields[at] ?? "";

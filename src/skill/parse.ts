@@ -175,15 +175,7 @@ function readManifest(
   const extra: JsonObject = Object.fromEntries(
     Object.entries(mapToJson(given)).filter(([key]) => unknown.has(key) || !root.entries.has(key)),
   );
-  return {
-    name,
-    slug,
-    description,
-    ...settingsOf(settings, mode, source),
-    ...carried,
-    ...activation,
-    extra,
-  };
+  return { name, slug, description, ...settingsOf(settings, mode, source), ...carried, ...activation, extra };
 }
 
 /** The fields that Hull reads. They lack a `tools` that only names tools, about which there is a warning. */
@@ -288,9 +280,7 @@ function readAllowedTools(findings: Findings, slot: Slot | undefined): string[] 
   if (slot === undefined) return undefined;
   const entries = slot.node.kind === "list" ? items(slot.node, slot.path) : [slot];
   const texts = entries.map((entry) => toJson(entry.node));
-  if (texts.every((text) => typeof text === "string")) {
-    return splitAllowedTools(texts.map(stripControls));
-  }
+  if (texts.every((text) => typeof text === "string")) return splitAllowedTools(texts.map(stripControls));
   wrongType(findings, slot, "a string or a list of strings");
   return undefined;
 }

@@ -13,10 +13,7 @@ export const modelTarget = z.object({ id: text(), provider: text(), tier: tier()
 export const inferredProvider = z.pick(modelTarget, { provider: true });
 export const modelTier = z.pick(modelTarget, { tier: true });
 export const tokensPrice = z.object({ cost_usd: z.number(), price_known: flag() });
-export const tenantRules = z.object({
-  providers: texts(),
-  provider_family: z.record(z.string(), text()),
-});
+export const tenantRules = z.object({ providers: texts(), provider_family: z.record(z.string(), text()) });
 
 const capabilities = {
   native_tools: flag(),

@@ -239,10 +239,7 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
     case "share_returned": {
       const { task_run, spent } = record;
       if (record.run !== run.spec.run_id || run.shares?.[task_run] === undefined) return state;
-      return next({
-        shares: withoutShare(run.shares, task_run),
-        delegated: addSpent(run.delegated, spent),
-      });
+      return next({ shares: withoutShare(run.shares, task_run), delegated: addSpent(run.delegated, spent) });
     }
     case "went_idle": {
       const { visible, waiting } = takeIn(state, ({ at_rest = false }) => at_rest);

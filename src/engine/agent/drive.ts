@@ -332,14 +332,7 @@ class AgentDrive {
   /** @param signal what ends the effect; by default also a fault of another effect under way */
   #context(effect: string, signal = this.#stopper().signal): AgentEffectContext {
     const { spec, tools = [], answered } = this.#run();
-    return {
-      run: spec.run_id,
-      effect,
-      attempt: 0,
-      signal,
-      tools,
-      provider: answered?.provider ?? null,
-    };
+    return { run: spec.run_id, effect, attempt: 0, signal, tools, provider: answered?.provider ?? null };
   }
 }
 

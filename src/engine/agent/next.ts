@@ -184,12 +184,7 @@ function compactionStep(state: AgentState, run: RunState, plan: CompactionPlan):
   if (plan.summary !== null) {
     return { type: "record", records: [compactionRecord(state, run_id, plan, plan.summary)] };
   }
-  return {
-    type: "summarize",
-    effect,
-    instructions: summaryInstructions(plan.archived),
-    plan,
-  };
+  return { type: "summarize", effect, instructions: summaryInstructions(plan.archived), plan };
 }
 
 /** The hook that helps to make a summary; `null`: none. */

@@ -126,9 +126,7 @@ class Parser {
     const min = Number(least ?? 0);
     const open = comma === "," && most === "";
     const max = open ? Number.POSITIVE_INFINITY : Number(only ?? (comma === "," ? most : least));
-    if (Math.max(min, open ? 0 : max) > MAX_COUNT) {
-      throw this.#refuse(`a count is over ${MAX_COUNT}`);
-    }
+    if (Math.max(min, open ? 0 : max) > MAX_COUNT) throw this.#refuse(`a count is over ${MAX_COUNT}`);
     if (max < min) throw this.#refuse("a count's end is before its start");
     return { min, max };
   }

@@ -42,9 +42,7 @@ export function decideMode(option: SearchOption, target: SearchTarget): ModeDeci
   if (preferred === undefined) {
     return option.mode === "native" ? { refusal: unavailable(target) } : { mode: "client", warnings: [] };
   }
-  if (option.mode === "auto" && target.refused) {
-    return { mode: "client", warnings: [fellBack(target)] };
-  }
+  if (option.mode === "auto" && target.refused) return { mode: "client", warnings: [fellBack(target)] };
   const variant = variants.find((name) => name === option.variant) ?? preferred;
   const ignored = CLIENT_ONLY.filter((field) => option.given.includes(field)).map((field) => ({
     code: "option_ignored",

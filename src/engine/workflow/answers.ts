@@ -100,12 +100,7 @@ export const stageShape = named(
 );
 
 export type Transition = z.infer<typeof transitionShape>;
-const transitionShape = z.object({
-  from: text(),
-  to: text(),
-  branch: z.nullable(text()),
-  at: time(),
-});
+const transitionShape = z.object({ from: text(), to: text(), branch: z.nullable(text()), at: time() });
 
 /** The versions of skills that a run uses from its beginning to its end. */
 export type PinnedSkills = z.infer<typeof pinnedSkills>;

@@ -102,10 +102,7 @@ export const EDIT_OPERATIONS: ReadonlyMap<string, Operation> = new Map<string, O
       if (Object.hasOwn(graph.nodes, id)) return fault("node_id", `there is a node "${id}" already`);
       const { id: _, ...node } = input.node;
       const edges = input.edge === undefined ? graph.edges : [...graph.edges, input.edge];
-      const change = {
-        nodes: { ...asJson(graph.nodes), [id]: node },
-        edges: asJson<Json[]>(edges),
-      };
+      const change = { nodes: { ...asJson(graph.nodes), [id]: node }, edges: asJson<Json[]>(edges) };
       return changed(graph, change, "insert_node", { ...input, node_id: id }, source);
     },
   ],

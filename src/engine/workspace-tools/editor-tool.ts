@@ -57,12 +57,7 @@ export function viewedLines(whole: string, range: readonly number[] | null): Vie
       fault: `view_range is [first, last], counted from 1; the file has ${counted(lines.length, "line")}.`,
     };
   const shown = lines.slice(first - 1, end);
-  return {
-    content: shown.join("\n"),
-    num_lines: shown.length,
-    start_line: first,
-    total_lines: lines.length,
-  };
+  return { content: shown.join("\n"), num_lines: shown.length, start_line: first, total_lines: lines.length };
 }
 
 /** A change as one hunk of a unified diff, without context lines. */

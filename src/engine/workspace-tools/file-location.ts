@@ -36,9 +36,7 @@ export function locateFile(
   if (work !== null) return { in: "work", path: work };
   const skills = within(path, folders.skills) ?? within(path, SKILLS_PATH);
   if (skills === null)
-    return {
-      fault: `is outside of the work folder and of the run's skills${astray(given, folders, cwd)}`,
-    };
+    return { fault: `is outside of the work folder and of the run's skills${astray(given, folders, cwd)}` };
   const [skill = "", ...rest] = skills.split("/");
   return { in: "skills", skill: skill === "" ? null : skill, path: rest.join("/") };
 }

@@ -149,9 +149,7 @@ function bodyOf(manifest: Manifest, given: JsonObject, written: Exchange["writte
       ])
     : [["input", text]];
   // A proxy skill passes a body on unchanged; other skills take it in an envelope.
-  if (mode !== "proxy") {
-    return { body: `{"input":${json}}`, type: JSON_TYPE, query: [["input", text]] };
-  }
+  if (mode !== "proxy") return { body: `{"input":${json}}`, type: JSON_TYPE, query: [["input", text]] };
   return { body: text, type: isJsonText(text) ? JSON_TYPE : "text/plain; charset=utf-8", query };
 }
 
@@ -201,8 +199,5 @@ function fileOf(file: Json): { bytes: Uint8Array<ArrayBuffer>; type: string; fil
 }
 
 function invalidFiles(what: string): HullError {
-  return new InputInvalid({
-    reason: `"files" ${what}.`,
-    errors: [{ path: "files", message: what }],
-  });
+  return new InputInvalid({ reason: `"files" ${what}.`, errors: [{ path: "files", message: what }] });
 }

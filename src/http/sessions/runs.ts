@@ -73,12 +73,7 @@ async function begunStream(
   asked: NewRun,
   wait: Wait | null,
 ): Promise<Response> {
-  const begun = {
-    ...asked,
-    request: null,
-    wait: "none" as const,
-    followed: streamUntil(wait),
-  };
+  const begun = { ...asked, request: null, wait: "none" as const, followed: streamUntil(wait) };
   const { run, events } = await session.start(begun, lastSeen(context.request, session.id));
   context.log.run_id = run.run_id;
   return eventStream(events, { ...context.runHeaders, "x-hull-run-id": run.run_id });
@@ -123,9 +118,7 @@ function answered(context: RequestContext, run: RunView, headers: Record<string,
     ...(approvals === undefined ? {} : { approvals }),
   };
   const body = context.settings.redactor.jsonText({ ...made, ...waits });
-  return new Response(body, {
-    headers: { ...headers, "content-type": "application/json" },
-  });
+  return new Response(body, { headers: { ...headers, "content-type": "application/json" } });
 }
 
 /**

@@ -145,9 +145,7 @@ async function fileInput(
   state: InputState,
 ): Promise<SentInput> {
   const accepted = accepts(manifest.input_mime, type);
-  if (!accepted && !isJson(type)) {
-    throw new UnsupportedMediaType({ type, accepted: manifest.input_mime });
-  }
+  if (!accepted && !isJson(type)) throw new UnsupportedMediaType({ type, accepted: manifest.input_mime });
   const mime = type === "" ? "application/octet-stream" : type;
   const asFile = (body: Uint8Array | ReadableStream<Uint8Array>): SentInput => {
     return { text: null, files: [{ filename: null, mime, body }], ids: [] };

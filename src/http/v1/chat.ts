@@ -49,11 +49,7 @@ async function whole(context: RequestContext, asked: ChatRequest, model: VendorM
 
 async function streamed(context: RequestContext, asked: ChatRequest, model: VendorModel): Promise<Response> {
   const { request, ignored } = fitted(asked, model.reached);
-  const about = {
-    model: model.reached.model,
-    usage: asked.reports_usage,
-    headers: ignoredHeader(ignored),
-  };
+  const about = { model: model.reached.model, usage: asked.reports_usage, headers: ignoredHeader(ignored) };
   return chunkedAnswer(context, about, async (chunks, signal) => {
     const turn = await sendCall(context, model, request, { signal, stream: true, sink: chunks.sink });
     chunks.finish(turn, { excludesCached: model.excludesCached });

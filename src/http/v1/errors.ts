@@ -74,10 +74,7 @@ function paramOf({ param, option, errors }: Record<string, unknown>): string | n
 export function errorResponse(error: HullError, context: RequestContext, dialect: Dialect): Response {
   const headers = problemHeaders(error);
   if (!helpsToRetry(error)) headers.set("x-should-retry", "false");
-  return jsonAnswer(errorBody(error, context, dialect), {
-    status: statusOf(error),
-    headers,
-  });
+  return jsonAnswer(errorBody(error, context, dialect), { status: statusOf(error), headers });
 }
 
 /**

@@ -268,10 +268,7 @@ async function answered(
   const { request } = context;
   if (wait === "none") {
     const applied = prefersAsync(request) ? { "preference-applied": "respond-async" } : {};
-    return jsonAnswer(shown(context, runResult(begun)), {
-      status: 202,
-      headers: { ...headers, ...applied },
-    });
+    return jsonAnswer(shown(context, runResult(begun)), { status: 202, headers: { ...headers, ...applied } });
   }
   if (events) return eventStream(await session.events(run_id, lastSeen(request, run_id)), headers);
   const ended = await endOf(session, begun);

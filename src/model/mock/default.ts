@@ -71,11 +71,7 @@ export function defaultTurn(
   }
   const text = textOf(request, prompt, result);
   streamText(text, sink.onText);
-  return {
-    ...base,
-    blocks: [{ type: "output_text", text }],
-    stop_reason: demo ? "end_turn" : "other",
-  };
+  return { ...base, blocks: [{ type: "output_text", text }], stop_reason: demo ? "end_turn" : "other" };
 }
 
 /** A completion. */

@@ -127,12 +127,7 @@ const oneMatcher = <T extends { exact?: string; pattern?: string; contains?: str
   );
 
 const price = () =>
-  z.strictObject({
-    in: amount(),
-    out: amount(),
-    cache_read: maybe(amount()),
-    cache_write: maybe(amount()),
-  });
+  z.strictObject({ in: amount(), out: amount(), cache_read: maybe(amount()), cache_write: maybe(amount()) });
 
 const defaults = () =>
   z.strictObject({

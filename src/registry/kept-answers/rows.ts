@@ -98,9 +98,7 @@ AND expires_ms > ?2 AND request_hash = ?3 AND answer IS NULL ORDER BY rowid LIMI
   if (row.attempt === attempt)
     return { state: "claimed", claim: { name, attempt, first: first?.attempt ?? attempt } };
   if (row.request_hash !== request_hash) return { state: "other_request" };
-  if (row.answer === null) {
-    return { state: row.effects === 1 && row.alive_ms <= silent ? "lost" : "running" };
-  }
+  if (row.answer === null) return { state: row.effects === 1 && row.alive_ms <= silent ? "lost" : "running" };
   const body = await env.FILES.get(bodyKey({ name, attempt: row.attempt }));
   if (body === null) return { state: "lost" };
   const head = headShape.parse(JSON.parse(row.answer));

@@ -32,13 +32,7 @@ function shapes() {
     workspace_tools: maybe(z.union([flag, texts], "must be true, false or a list of tools")),
     skill_tools: maybe(z.enum(["at_start", "on_activation"])),
     models: maybe(z.record(text, text)),
-    skill_match: maybe(
-      z.strictObject({
-        strategy: maybe(text),
-        top_n: maybe(count),
-        sticky: maybe(flag),
-      }),
-    ),
+    skill_match: maybe(z.strictObject({ strategy: maybe(text), top_n: maybe(count), sticky: maybe(flag) })),
     skill_catalogue_tokens: maybe(z.int().check(z.positive())),
     mcp_servers: maybe(
       z

@@ -278,9 +278,7 @@ function inlineSkill(given: Json, option: string): AgentSkill {
     throw refused([wrongValue(at, at, "the name of a skill, or a skill: an object with a name", given)]);
   }
   const parsed = inline.safeParse(given);
-  if (!parsed.success) {
-    throw refused(faultsIn(parsed.error, given, [at]));
-  }
+  if (!parsed.success) throw refused(faultsIn(parsed.error, given, [at]));
   const skill = parsed.data;
   const odd = (skill.allowed_tools ?? []).find(
     (entry) => entry.replace(/\(.*\)$/s, "").includes(":") && !entry.startsWith("namespace:"),

@@ -85,13 +85,7 @@ const toolHook = ({
   post = null,
   deny = null,
   max_output = null,
-}: GivenHook): ToolHook => ({
-  pattern,
-  pre,
-  post,
-  deny,
-  max_output,
-});
+}: GivenHook): ToolHook => ({ pattern, pre, post, deny, max_output });
 
 function turnPolicy({ turn_policy: given }: RunOptions): AgentSpec["turn_policy"] {
   if (given === undefined) return null;

@@ -48,10 +48,7 @@ export async function structuredTurn(
   const { validation, check } = structured;
   const retries: JsonObject[] = [];
   let answer = await ask(request, 0);
-  const failed = (fault: HullError) => ({
-    fault,
-    spent: { ...answer.turn.usage, ...costIn(answer) },
-  });
+  const failed = (fault: HullError) => ({ fault, spent: { ...answer.turn.usage, ...costIn(answer) } });
   for (;;) {
     const errors = faultsOf(run, request, answer.turn);
     const attempt = retries.length + 1;

@@ -113,10 +113,6 @@ export class RunVault implements LoopVault {
     if (vault.mode !== "client") return { state, result: "{}", events: [] };
     const asked = queryEvent(vault, call);
     const found = await search(vault, vaultState(state), call, { scope, delegate: this.#delegate });
-    return {
-      state: asJson(found.state),
-      result: found.result.content,
-      events: [asked, found.event],
-    };
+    return { state: asJson(found.state), result: found.result.content, events: [asked, found.event] };
   }
 }

@@ -116,9 +116,5 @@ export function skillsWithFolders(
       ...(plugin_path === undefined ? {} : { plugin_dir: `${path}/.plugins/${name}` }),
     };
   };
-  return {
-    skills: skills.map(placed),
-    ...(own === null ? {} : { own_skill: placed(own) }),
-    skills_key,
-  };
+  return { skills: skills.map(placed), ...(own === null ? {} : { own_skill: placed(own) }), skills_key };
 }

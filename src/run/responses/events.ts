@@ -227,9 +227,7 @@ export class ResponseEvents {
     const matched = this.#thoughts.length;
     this.#closeThoughts(thoughts);
     const known = new Set(thoughts.slice(0, matched));
-    for (const block of blocks) {
-      if (!known.has(block)) this.#block(block, blocks);
-    }
+    for (const block of blocks) if (!known.has(block)) this.#block(block, blocks);
     if (this.#message !== null) this.#message.closed = true;
     this.#streamed = false;
   }

@@ -54,10 +54,7 @@ const partShape: z.ZodMiniType<ResponsePart> = z.lazy(() => {
 });
 
 /** The event that carries a part. */
-export const partEvent = (part: ResponsePart): RunEvent => ({
-  event: "response_part",
-  data: fromJson(part),
-});
+export const partEvent = (part: ResponsePart): RunEvent => ({ event: "response_part", data: fromJson(part) });
 
 /** The part that an event carries. */
 export const partOf = (data: unknown): ResponsePart => partShape.parse(data);

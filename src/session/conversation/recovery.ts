@@ -19,9 +19,7 @@ const isOwn = ({ data }: RunEvent): boolean => !("parent_run_id" in data);
 
 /** Whether the run attempts since the last recovery made any progress. */
 export function madeProgress({ store }: SessionLog, { progress }: RunRow): boolean {
-  for (const record of store.records(progress)) {
-    if (!FROM_OUTSIDE.includes(record.type)) return true;
-  }
+  for (const record of store.records(progress)) if (!FROM_OUTSIDE.includes(record.type)) return true;
   return false;
 }
 

@@ -47,9 +47,7 @@ export class Delegates {
     const id = session?.id ?? null;
     if (id !== null && this.#workflow.here) return ceilingsBelow(this.#workflow.state(), id);
     const { run } = log.state();
-    if (run === null) {
-      return { ...NO_CEILINGS, session_id: id, account: id };
-    }
+    if (run === null) return { ...NO_CEILINGS, session_id: id, account: id };
     return { ...ceilingsOf(run, log.store.liveRun()?.id === run.spec.run_id), session_id: id };
   }
 

@@ -162,9 +162,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     const asked = this.#known(caller);
     if (asked === null) return null;
     this.ensure();
-    while (this.#known(caller)?.run.settled_at === null && this.current !== null) {
-      await this.change();
-    }
+    while (this.#known(caller)?.run.settled_at === null && this.current !== null) await this.change();
     const outcome = this.#known(caller)?.call.outcome ?? null;
     if (outcome === null) throw new Internal({ cause: "the execution broke off" });
     if (!outcome.ok) return outcome;
@@ -179,9 +177,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     const known = this.#known(caller);
     if (known === null) return null;
     const { call, run, id } = known;
-    if (early && !call.begun && call.outcome?.ok === false) {
-      return { ok: false, error: call.outcome.error };
-    }
+    if (early && !call.begun && call.outcome?.ok === false) return { ok: false, error: call.outcome.error };
     // A number above the last event belongs to an earlier run of this id.
     const from = Math.min(after, this.#store.lastEvent());
     const over = run.done_event !== null && from >= run.done_event;

@@ -101,11 +101,7 @@ export async function runPython(
   });
   const texts = { stdout: "", stderr: "" };
   const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() };
-  const options = {
-    ...deps.options,
-    signal,
-    pack: withEmptyPack(deps.options.pack),
-  };
+  const options = { ...deps.options, signal, pack: withEmptyPack(deps.options.pack) };
   const input = { stdin: new TextEncoder().encode(code) };
   const { status } = await runWithWorkspace({ ...deps, spec, input, options }, (event) => {
     if (event.kind === "stdout" || event.kind === "stderr")

@@ -61,10 +61,7 @@ const contentShape = z.lazy(() => {
     z.object({ type: z.literal("text"), text }),
     z.object({ type: z.enum(["image", "audio"]), data: text, mimeType: text }),
     z.object({ type: z.literal("resource_link"), uri: text, name: z.nullish(text) }),
-    z.object({
-      type: z.literal("resource"),
-      resource: z.object({ uri: text, text: z.nullish(text) }),
-    }),
+    z.object({ type: z.literal("resource"), resource: z.object({ uri: text, text: z.nullish(text) }) }),
   ]);
 });
 
