@@ -90,9 +90,9 @@ function budgetTable(api: Api, rows: readonly Budget[]): Html {
   const cells = (row: Budget): (Html | string)[] => [
     row.scope,
     row.window,
-    spentText(row),
-    limitText(row),
-    leftText(row),
+    inUnits(row, ({ spent }) => spent),
+    inUnits(row, ({ max }) => max),
+    inUnits(row, ({ max, spent }) => Math.max(0, max - spent)),
     when(row.resets_at),
     ...(api.may("admin") ? [remove(row)] : []),
   ];
@@ -118,10 +118,6 @@ function limitsOf(row: Budget): { max: number; spent: number; text: (value: numb
     },
   ].flatMap(({ max, spent, text }) => (max === null || max === undefined ? [] : [{ max, spent, text }]));
 }
-
-const limitText = (row: Budget): string => inUnits(row, ({ max }) => max);
-const spentText = (row: Budget): string => inUnits(row, ({ spent }) => spent);
-const leftText = (row: Budget): string => inUnits(row, ({ max, spent }) => Math.max(0, max - spent));
 
 /** A value of each limit in the limit's unit. */
 function inUnits(row: Budget, value: (limit: { max: number; spent: number }) => number): string {

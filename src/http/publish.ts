@@ -105,7 +105,8 @@ async function serve(context: RequestContext, asked: z.infer<typeof catalogBody>
   const last = servedId(pointerOf(JSON.parse(await copyPointer(env))), settings.pinnedCatalog);
   if (last !== null) deployment.registry.pointerMoved(last);
   background(reconcileDaemons(deployment, DEFAULT_TENANT, background, { published: true }));
-  return jsonAnswer(shown(pointer), { status: moved ? 201 : 200 });
+  const { earlier: _, ...shown } = pointer;
+  return jsonAnswer(shown, { status: moved ? 201 : 200 });
 }
 
 /** Moves the pointer, unless it is there already. @throws BundleInvalid CatalogMoved */
@@ -153,7 +154,3 @@ export const getPublishedSkill: Handler = async (context, { slug = "" }) => {
   if (digest === undefined) throw unknownSkill(catalog, slug);
   return jsonAnswer({ digest, record: await registry.skill(digest) });
 };
-
-function shown({ earlier: _, ...pointer }: CatalogPointer): Omit<CatalogPointer, "earlier"> {
-  return pointer;
-}

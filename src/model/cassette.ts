@@ -167,11 +167,7 @@ export function bodyOf(text: string): Json {
 
 /** A request in its recorded form. @param path relative to the provider's base */
 export function requestOf(method: string, path: string, body: Json, redactor: Redactor): CassetteRequest {
-  return jsonOf({ method, path, body }, redactor);
-}
-
-function jsonOf<T>(value: T, redactor: Redactor): T {
-  return fromJson(redactor.json(value));
+  return fromJson(redactor.json({ method, path, body }));
 }
 
 export const cassetteLine = (line: CassetteHeader | CassetteCall): string => `${JSON.stringify(line)}\n`;

@@ -89,8 +89,6 @@ export function tracedTool<T extends ToolEnd>(
   });
 }
 
-const providerName = (provider: string): string => PROVIDER_NAMES[provider] ?? provider;
-
 function requestAttributes(
   request: ModelRequest,
   { provider, model }: ResolvedTarget,
@@ -98,7 +96,7 @@ function requestAttributes(
 ): Attributes {
   return {
     "gen_ai.operation.name": "chat",
-    "gen_ai.provider.name": providerName(provider),
+    "gen_ai.provider.name": PROVIDER_NAMES[provider] ?? provider,
     "gen_ai.request.model": model,
     "gen_ai.request.max_tokens": request.max_tokens,
     "gen_ai.system_instructions": content([{ type: "text", content: request.system }]),

@@ -214,7 +214,9 @@ export function readGraph(given: Json, newId: () => string): { graph: Graph } | 
       name,
       version,
       entry,
-      nodes: Object.fromEntries(Object.entries(nodes).map(([key, node]) => [key, nodeOf(key, node)])),
+      nodes: Object.fromEntries(
+        Object.entries(nodes).map(([key, node]) => [key, { ...node, id: key, kind: node.kind ?? "stage" }]),
+      ),
       edges,
       ...(capability_policy === undefined ? {} : { capability_policy }),
       ...(approval_policy === undefined ? {} : { approval_policy }),
@@ -222,11 +224,6 @@ export function readGraph(given: Json, newId: () => string): { graph: Graph } | 
       audit_log,
     },
   };
-}
-
-/** A node with its id and kind. */
-function nodeOf(id: string, node: GivenNode): Node {
-  return { ...node, id, kind: node.kind ?? "stage" };
 }
 
 /** The kind of artifact that a node makes. */

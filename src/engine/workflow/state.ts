@@ -421,16 +421,12 @@ function settle(state: WorkflowState, node: Node, stage: Stage, outcome: Outcome
   if (!state.completed.includes(node.id)) state.completed = [...state.completed, node.id];
   for (const artifact of outcome.artifacts) state.artifacts.push(artifact);
   state.stages.push(stage);
-  if (node.kind === "wait") state.events = withoutTaken(state.events, outcome);
+  // No other node takes the event that a wait node took.
+  if (node.kind === "wait") state.events = state.events.filter(({ id }) => id !== outcome.metadata.event_id);
   const { stopped } = state;
   // A later run can continue a run that Hull gave up on: it begins with the stages that this run did not finish.
   if (stopped?.lost && outcome.status === "failed") state.ready = [node.id, ...without(state.ready, node.id)];
   else if (stopped === null || stopped.lost) follow(state, node, outcome.branch, stage.finished_at);
-}
-
-/** Removes the event that a wait node took, so that no other node takes it. */
-function withoutTaken(events: readonly EarlyEvent[], { metadata }: Outcome): EarlyEvent[] {
-  return events.filter(({ id }) => id !== metadata.event_id);
 }
 
 /** Takes the outgoing edges: those of the branch, or, if none names it, those without a branch. */

@@ -12,7 +12,7 @@ import { daemonFolder, daemonSpec, snapshotIn } from "../../run/agent/daemon-spe
 import { detachedContext, type RunContext } from "../../run/context.ts";
 import { sessionClient } from "../../run/session-client.ts";
 import { declaredDaemons } from "../../session/daemon/directory.ts";
-import type { Card, DaemonDeclaration, JsonObject } from "../../skill/manifest.ts";
+import type { Card } from "../../skill/manifest.ts";
 
 /** The id of a declared daemon: always the same for a skill of a tenant, and unique to it. */
 async function daemonId(tenant: string, slug: string): Promise<string> {
@@ -62,12 +62,13 @@ async function declare(context: RunContext, { slug, version }: Card, late: boole
   const { manifest } = await context.deployment.registry.skill(version);
   const { daemon } = manifest;
   if (daemon === undefined) return;
+  const { task, options = {}, ...wakes } = daemon;
   const id = await daemonId(context.tenant, slug);
   const spec = await daemonSpec(context, id, {
-    prompt: daemon.task,
+    prompt: task,
     system: null,
     publishes: true,
-    options: { persist_path: snapshotIn(daemonFolder(id)), ...optionsOf(slug, daemon) },
+    options: { persist_path: snapshotIn(daemonFolder(id)), ...options, ...wakes, skill: slug },
   });
   const settings = {
     name: slug,
@@ -77,10 +78,6 @@ async function declare(context: RunContext, { slug, version }: Card, late: boole
     declared: { skill: slug, version },
   };
   await sessionClient(context, id).ask("declare", { spec, settings, late });
-}
-
-function optionsOf(slug: string, { task: _, options = {}, ...wakes }: DaemonDeclaration): JsonObject {
-  return { ...options, ...wakes, skill: slug };
 }
 
 async function attempt(context: RunContext, skill: string, work: () => Promise<unknown>): Promise<void> {

@@ -1,7 +1,7 @@
 /** Stored files as input, named by their ids. */
 import * as z from "zod/mini";
 import { BodyTooLarge, FileNotFound, InputInvalid, UnsupportedMediaType } from "../../errors/request.ts";
-import { lookUpFile, readFile, type StoredFile } from "../../run/files.ts";
+import { lookUpFile, readFile } from "../../run/files.ts";
 import type { RunInput } from "../../run/handle.ts";
 import { lazily } from "../../run/large-body.ts";
 import type { Json, JsonObject, Manifest } from "../../skill/manifest.ts";
@@ -58,7 +58,7 @@ export async function withStoredFiles(
   const stored = found.map((file, index) => {
     if (file === null) throw new FileNotFound({ id: ids[index] ?? "" });
     size += file.size;
-    return { filename: file.filename, mime: mediaType(file.mime), body: bytesOf(file) };
+    return { filename: file.filename, mime: mediaType(file.mime), body: lazily(() => readFile(env, file)) };
   });
   for (const { mime } of stored) {
     if (manifest.input === "file" && !accepts(manifest.input_mime, mime)) {
@@ -67,8 +67,4 @@ export async function withStoredFiles(
   }
   if (size > limit) throw new BodyTooLarge({ limit });
   return { text, files: stored };
-
-  function bytesOf(file: StoredFile): ReadableStream<Uint8Array> {
-    return lazily(() => readFile(env, file));
-  }
 }

@@ -262,8 +262,7 @@ function answerOf(
   searched: readonly SearchEvent[],
 ): CallTurn {
   const { spec, tools } = prepared;
-  const isCall = (block: Block) => block.type === "tool_call";
-  const written = message.filter((block) => isCall(block) && !turn.blocks.includes(block));
+  const written = message.filter((block) => block.type === "tool_call" && !turn.blocks.includes(block));
   const blocks = shown(prepared, [...turn.blocks, ...written], searched);
   const read =
     spec.tool_format === "text"

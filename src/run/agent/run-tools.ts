@@ -65,7 +65,8 @@ export async function collectTools(context: RunContext, sources: ToolSources): P
     toolsOfSkills(settings, sources, records),
   );
   const offered = runtimeTools(options, publishes);
-  const replaced = offered.filter((tool) => isNamed(registered, tool));
+  const names = new Set(registered.map(({ definition }) => definition.name));
+  const replaced = offered.filter(({ definition }) => names.has(definition.name));
   const defined = [...registered, ...offered.filter((tool) => !replaced.includes(tool))];
   const local = [...defined, ...workspaceToolsOf(context, options.workspace_tools, records, defined)];
   const servers = readServersOption(context, options.mcp_servers ?? []);
@@ -119,9 +120,6 @@ function runtimeTools(options: RunOptions, publishes: boolean): AgentTool[] {
 function distinct(records: readonly SkillRecord[]): SkillRecord[] {
   return [...new Map(records.map((record) => [record.manifest.slug, record])).values()];
 }
-
-const isNamed = (tools: readonly AgentTool[], { definition }: AgentTool): boolean =>
-  tools.some((tool) => tool.definition.name === definition.name);
 
 /** The tools of the options, and the command tools of skills. */
 function ownTools(

@@ -148,14 +148,13 @@ export const subAgentBody = z.lazy(() =>
 );
 export type SubAgentBody = z.infer<typeof subAgentBody>;
 
-const timeout = () => maybe(z.int().check(z.nonnegative(), z.lte(3_600_000)));
 export const waitBody = z.lazy(() =>
   z.strictObject({
     ids: z.union(
       [sessionId(), z.array(sessionId()).check(z.minLength(1), z.maxLength(100))],
       "must be an id, or a list of 1 to 100 ids",
     ),
-    timeout_ms: timeout(),
+    timeout_ms: maybe(z.int().check(z.nonnegative(), z.lte(3_600_000))),
   }),
 );
 export const inputBody = z.lazy(() => z.strictObject({ task: task() }));

@@ -214,7 +214,8 @@ async function runStage(
       : await asStage(begin, announce, {
           workflow_run_id: spec.run_id,
           node_id: node.id,
-          ...visitAndAttempt(key),
+          visit: key.visit,
+          attempt: key.attempt,
         });
   const mocks_used = stage.options.mock === undefined ? await mocksUsed(state, key, session) : null;
   const recorded = await session.ask("recorded", { run_id: run });
@@ -243,8 +244,6 @@ async function mocksUsed(
   const left = await session.ask("mocks_left", { run_id: childRun(session.id) });
   return Array.isArray(left) ? placesUsed(state, key, left) : null;
 }
-
-const visitAndAttempt = ({ visit, attempt }: AttemptKey) => ({ visit, attempt });
 
 interface Begin {
   context: RunContext;

@@ -30,7 +30,8 @@ export function doneEvents(log: FaultLog, end: RunEnd, resultOf: (() => JsonObje
   const { row, error } = end;
   const result = resultOf === null ? bareResult(end) : made(log, resultOf, end);
   const done: RunEvent = { event: "done", data: { ok: error === null, ...result } };
-  return error === null ? [done] : [errorEvent(row, error), done];
+  if (error === null) return [done];
+  return [{ event: "error", data: toProblem(error, row.request_id) }, done];
 }
 
 /** Calls `resultOf`. If it throws, the result is bare: a run must be able to end even then. */
@@ -78,10 +79,6 @@ function bareResult({ row, session_id, settled_at, status }: RunEnd): JsonObject
     transcript_truncated: true,
   };
   return asJson(result);
-}
-
-function errorEvent(row: RunRow, error: ErrorData): RunEvent {
-  return { event: "error", data: toProblem(error, row.request_id) };
 }
 
 /** Result and error of an ended run. */

@@ -72,17 +72,14 @@ export class SessionDispatcher {
     return { answer: sendText(JSON.stringify(answer)), body };
   }
 
-  async #outcome(question: SessionQuestion): Promise<SessionAnswer> {
+  async #outcome<K extends SessionOperation>(question: SessionQuestion<K>): Promise<SessionAnswer> {
+    const { type, input, caller } = question;
     try {
-      return { ok: true, value: (await this.#answer(question)) ?? null };
+      return { ok: true, value: (await this.#handlers[type](input, caller)) ?? null };
     } catch (thrown) {
       const { data: error, operator } = toHullError(thrown);
       return { ok: false, error, operator };
     }
-  }
-
-  async #answer<K extends SessionOperation>({ type, input, caller }: SessionQuestion<K>): Promise<unknown> {
-    return this.#handlers[type](input, caller);
   }
 }
 

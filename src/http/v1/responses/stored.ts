@@ -81,12 +81,10 @@ export async function itemsUpTo(context: RequestContext, id: string): Promise<Js
     throw new BadRequest({ detail, param: "previous_response_id" });
   }
   const { history, input } = stored.request;
-  const items = Array.isArray(output) ? output : [];
-  return [...history, ...input, ...items.flatMap((item) => objectsIn(item))];
+  return [...history, ...input, ...objectsShape.parse(Array.isArray(output) ? output : [])];
 }
 
-const objectsIn = (item: unknown): JsonObject[] => objectShape.parse([item]);
-const objectShape = z.array(z.record(z.string(), z.json()));
+const objectsShape = z.array(z.record(z.string(), z.json()));
 
 /** `GET /v1/responses/:id`; with `?stream=true` its events, with `?starting_after=` only those after it. */
 export async function getResponse(context: RequestContext, { id = "" }: Params): Promise<Response> {
