@@ -77,8 +77,7 @@ export async function traceExecution(context: RequestContext, { id = "" }: Param
 }
 
 /** The page of steps that a request asks for. @throws BadRequest */
-export function tracePage({ request }: RequestContext): { after: number; limit: number } {
-  const query = new URL(request.url).searchParams;
+export function tracePage({ query }: RequestContext): { after: number; limit: number } {
   return { after: numericCursor(query) ?? 0, limit: pageLimit(query, 200) };
 }
 

@@ -17,8 +17,7 @@ export function pageLimit(query: URLSearchParams, otherwise = 20): number {
 }
 
 /** The page of a list, newest first, of the caller's tenant. @throws BadRequest */
-export function wantedPage({ request, tenant }: RequestContext): Wanted {
-  const query = new URL(request.url).searchParams;
+export function wantedPage({ query, tenant }: RequestContext): Wanted {
   return { tenant, limit: pageLimit(query), cursor: query.get("cursor") };
 }
 

@@ -10,8 +10,8 @@ export function accountOf({ caller }: Pick<RequestContext, "caller">, session: s
 }
 
 /** The session that a request names: `?session_id=`. @throws BadRequest */
-function sessionIn({ request }: RequestContext): string | null {
-  const id = new URL(request.url).searchParams.get("session_id");
+function sessionIn({ query }: RequestContext): string | null {
+  const id = query.get("session_id");
   if (id === null || /^[A-Za-z0-9._:-]{1,128}$/.test(id)) return id;
   throw new BadRequest({ detail: "The parameter session_id must be the id of a session." });
 }

@@ -29,13 +29,13 @@ import { findSlug } from "../served.ts";
 
 /** The effective values, for every bot or for one, and where each comes from; for secrets only whether they are set. */
 export async function getConfig(context: RequestContext, { slug = "" }: Params): Promise<Response> {
-  const bot = botIn(context.request);
+  const bot = botIn(context);
   return jsonNow(await shown(context, await recordOf(context, slug), bot));
 }
 
 /** Sets all values in the body, or none; `null` resets a value to the layer below. */
 export async function putConfig(context: RequestContext, { slug = "" }: Params): Promise<Response> {
-  const bot = botIn(context.request);
+  const bot = botIn(context);
   const record = await recordOf(context, slug);
   const { tools } = await readJson(context.request, configBody);
   const layer = bot === null ? "global" : "per_bot";
@@ -54,8 +54,8 @@ async function recordOf(context: RequestContext, slug: string): Promise<SkillRec
 }
 
 /** @throws BadRequest */
-function botIn({ url }: Request): string | null {
-  const bot = new URL(url).searchParams.get("bot");
+function botIn({ query }: RequestContext): string | null {
+  const bot = query.get("bot");
   if (bot === null || BOT_ID.test(bot)) return bot;
   throw new BadRequest({
     detail: `bot must be an id of 1 to 128 characters A-Za-z0-9._:-, the first a letter or digit, not "${firstOf(bot, 128)}".`,

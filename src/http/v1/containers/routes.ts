@@ -83,8 +83,7 @@ export async function getContainer(context: RequestContext, { id = "" }: Params)
 
 /** `GET /v1/containers`. Only the route of one container shows its last use. @throws BadRequest */
 export async function listContainers(context: RequestContext): Promise<Response> {
-  const { env, tenant, request, deployment } = context;
-  const query = new URL(request.url).searchParams;
+  const { env, tenant, query, deployment } = context;
   const limit = limitOf(query, { max: MAX_LIMIT });
   const after = await namedIn(query, "after", "container", (id) =>
     openContainer(context, id).catch(goneIsNull),

@@ -88,9 +88,8 @@ export async function deleteConversation(context: RequestContext, params: Params
 
 /** `GET /v1/conversations/:id/items`. @throws BadRequest */
 export async function listConversationItems(context: RequestContext, params: Params): Promise<Response> {
-  const { env, tenant, request } = context;
+  const { env, tenant, query } = context;
   const { id } = await conversationOf(context, params);
-  const query = new URL(request.url).searchParams;
   const limit = limitOf(query, { max: MAX_LIMIT });
   const after = await namedIn(query, "after", "item", (item) => findItem(env, tenant, id, item));
   const page = { limit: limit + 1, after: after?.seq ?? null, ascending: ascendingOf(query) };

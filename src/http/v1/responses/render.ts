@@ -10,8 +10,7 @@ export const showsReasoning = (include: readonly string[], store: boolean): bool
   !store || include.includes(ENCRYPTED);
 
 /** The same for a request that names it in its query, and for stored items. */
-export function reasoningShown({ request }: RequestContext): boolean {
-  const query = new URL(request.url).searchParams;
+export function reasoningShown({ query }: RequestContext): boolean {
   return showsReasoning([...query.getAll("include"), ...query.getAll("include[]")], true);
 }
 

@@ -96,9 +96,8 @@ const ascii = (text: string): string =>
   text.replace(/[^\x20-\x7e]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
 export async function listStoredSkills(context: RequestContext): Promise<Response> {
-  const { env, tenant, request } = context;
+  const { env, tenant, query } = context;
   const dialect = dialectOf(context);
-  const query = new URL(request.url).searchParams;
   const openai = dialect === "openai";
   const limit = limitOf(query, { min: openai ? 0 : 1, max: SKILLS_LIMIT[dialect] });
   const source = openai ? "custom" : (query.get("source") ?? "custom");
@@ -233,9 +232,8 @@ export async function createStoredSkillVersion(context: RequestContext, params: 
 }
 
 export async function listStoredSkillVersions(context: RequestContext, params: Params): Promise<Response> {
-  const { env, tenant, request } = context;
+  const { env, tenant, query } = context;
   const dialect = dialectOf(context);
-  const query = new URL(request.url).searchParams;
   const openai = dialect === "openai";
   const limit = limitOf(query, { min: openai ? 0 : 1, max: VERSIONS_LIMIT[dialect] });
   const { id } = await skillOf(context, params);
