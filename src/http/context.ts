@@ -43,8 +43,11 @@ export class RequestContext implements RunContext {
   namesProvider = false;
   /** The versions of skills that the run keeps; set when a run with pinned skills begins. */
   pinned?: PinnedSkills;
-  /** What the ids of new things derive from: the same for all attempts at one request with an `Idempotency-Key`. */
-  attempt: string = crypto.randomUUID();
+  /**
+   * What the ids of new things derive from: the same for all attempts at one request with an `Idempotency-Key`. `null`:
+   * nothing new has an id so far.
+   */
+  attempt: string | null = null;
   /** Called before a run does something that must not happen twice, such as a tool's work. */
   beforeEffects: () => Promise<void> = async () => {};
   /** Set if a cookie, not a key, identifies the caller. */

@@ -90,7 +90,9 @@ export const eventStream = (
 /** Whether the client asked for events, and whether it accepts anything else. @throws BadRequest for `?stream=yes` */
 export function wantsEvents(request: Request): "yes" | "only" | "no" {
   const asked = request.url.includes("stream") && flagIn(new URL(request.url).searchParams, "stream", DIGITS);
-  const types = listedTypes(request.headers.get("accept"));
+  const accept = request.headers.get("accept");
+  if (accept === null) return asked ? "only" : "no";
+  const types = listedTypes(accept);
   const listed = types.includes("text/event-stream");
   if (!listed) return asked ? "only" : "no";
   return types.some((type) => type !== "" && type !== "text/event-stream") ? "yes" : "only";

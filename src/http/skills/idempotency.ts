@@ -34,8 +34,9 @@ export async function durableCall(
   const key = idempotencyKey(context.request);
   const respondAsync = later || prefersAsync(context.request);
   if (key === null) {
-    const id = `ex_${crypto.randomUUID().replaceAll("-", "")}`;
-    return respondAsync ? { id, keyed: false, respondAsync } : null;
+    return respondAsync
+      ? { id: `ex_${crypto.randomUUID().replaceAll("-", "")}`, keyed: false, respondAsync }
+      : null;
   }
   return { id: `ex_${(await callName(context, key, called)).slice(0, 32)}`, keyed: true, respondAsync };
 }
@@ -68,8 +69,10 @@ export async function idDigits(context: RequestContext, called: string): Promise
  * `Idempotency-Key` gets the same (`keyed`).
  * @param what distinguishes the things that one request makes
  */
-export const madeId = ({ attempt }: RequestContext, what: string): Promise<string> =>
-  sha256(`${attempt} ${what}`);
+export const madeId = (context: RequestContext, what: string): Promise<string> => {
+  context.attempt ??= crypto.randomUUID();
+  return sha256(`${context.attempt} ${what}`);
+};
 
 /** The first 32 of its digits. */
 export const madeDigits = async (context: RequestContext, what: string): Promise<string> =>

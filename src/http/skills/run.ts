@@ -16,6 +16,7 @@ import { isTextType } from "../../skill/media.ts";
 import { discardBody } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { runEvents, silentHandle } from "../event-answer.ts";
+import { responseOf } from "../response.ts";
 import { headersOf, withHeaders } from "../run-headers.ts";
 import { runId } from "../run-id.ts";
 import { wantsEvents } from "../sse.ts";
@@ -92,8 +93,8 @@ export async function runSkill(
   const state: InputState = { fault: null };
   const anyFile = takesAnyFile(context, record);
   const sent = await readInput(context, manifest, limit, state, anyFile);
-  const session = sent.session ?? new URL(request.url).searchParams.get("session_id");
-  if (manifest.mode === "llm" && session !== null) {
+  const session = manifest.mode === "llm" ? (sent.session ?? sessionIn(request)) : null;
+  if (session !== null) {
     const input = await withStoredFiles(context, manifest, sent, limit);
     context.runHeaders = headers;
     if (!anyFile && input.files.length > 0)
@@ -117,6 +118,10 @@ export async function runSkill(
   const answer = await whole(run, headers, watch);
   return anyFile ? withProducedFiles(context, manifest, answer) : answer;
 }
+
+/** Most calls have no query, and to parse a URL takes long. */
+const sessionIn = ({ url }: Request): string | null =>
+  url.includes("?") ? new URL(url).searchParams.get("session_id") : null;
 
 const NO_FILES_IN_SESSION =
   "A skill without workspace tools takes no files together with session_id. Send the text alone, or leave session_id out.";
@@ -161,7 +166,7 @@ async function whole(run: OpenRun, headers: Record<string, string>, watch: Watch
   };
   try {
     const output = await perform(handle);
-    return new Response(output.body, { headers: { ...headers, ...output.headers } });
+    return responseOf(output.body, { ...headers, ...output.headers });
   } catch (error) {
     throw state.fault ?? error;
   }
