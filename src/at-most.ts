@@ -2,14 +2,27 @@
  * Waits for work, at most `ms`; returns what the work does or, if the time is over, what `late` does, which may throw. The
  * work goes on.
  */
-export async function atMost<T, L>(work: Promise<T>, ms: number, late: () => L): Promise<T | L> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  try {
-    return await Promise.race([work, promise.then(late)]);
-  } finally {
-    clearTimeout(timer);
-  }
+export function atMost<T, L>(work: Promise<T>, ms: number, late: () => L): Promise<T | L> {
+  const { promise, resolve, reject } = Promise.withResolvers<T | L>();
+  const timer = setTimeout(() => {
+    try {
+      resolve(late());
+    } catch (error) {
+      reject(error);
+    }
+  }, ms);
+  // No race: it would make four more promises, and each request waits in this way several times.
+  work.then(
+    (value) => {
+      clearTimeout(timer);
+      resolve(value);
+    },
+    (error: unknown) => {
+      clearTimeout(timer);
+      reject(error);
+    },
+  );
+  return promise;
 }
 
 /** Waits for the time in ms, or until the signal aborts. */

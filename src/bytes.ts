@@ -138,14 +138,16 @@ export function fromHex(digits: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(digits.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
 }
 
+const encoder = new TextEncoder();
+
 /** A copy, since the encoder's own result may be typed as shared memory, which Web Crypto refuses. */
 export function utf8(text: string): Uint8Array<ArrayBuffer> {
-  return new Uint8Array(new TextEncoder().encode(text));
+  return new Uint8Array(encoder.encode(text));
 }
 
 /** How many bytes a text has in UTF-8. */
 export function utf8Length(text: string): number {
-  return new TextEncoder().encode(text).length;
+  return encoder.encode(text).length;
 }
 
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });

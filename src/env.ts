@@ -261,7 +261,7 @@ export interface Settings extends Omit<ServingConfig, "rate_limit"> {
   /** The keys in `HULL_SECRET_KEY`. */
   secretKeys: readonly string[];
   /** `root`: its state folder, as processes see it. */
-  runner: { url: string | null; secret: string | null; root: string };
+  runner: { origin: string | null; secret: string | null; root: string };
   /** Names of variables by slug, and by `<tenant>/<slug>`. */
   grants: ReadonlyMap<string, readonly string[]>;
   /** The models that hull.toml defines in addition to the shipped ones. */
@@ -331,7 +331,7 @@ export function readSettings(env: Bindings): Settings {
     pinnedCatalog: v.HULL_CATALOG || null,
     secretKeys,
     runner: {
-      url: v.HULL_RUNNER_URL ?? null,
+      origin: v.HULL_RUNNER_URL === undefined ? null : new URL(v.HULL_RUNNER_URL).origin,
       secret: v.HULL_RUNNER_SECRET ?? null,
       root: v.HULL_RUNNER_ROOT ?? RUNNER_ROOT,
     },

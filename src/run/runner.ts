@@ -42,13 +42,13 @@ function circuitOf({ deployment }: RunContext, runner: string, where: string): R
  * @param name selects the instance: the execution's id, or that of its workspace, whose folder is there
  */
 export async function runnerEndpoint(context: RunContext, name: string): Promise<Runner> {
-  const { url, secret } = context.settings.runner;
-  if (url !== null) {
-    const where = `at ${new URL(url).origin}`;
+  const { origin, secret } = context.settings.runner;
+  if (origin !== null) {
+    const where = `at ${origin}`;
     if (secret === null) throw new RunnerUnavailable({ where, cause: "HULL_RUNNER_SECRET is not set" });
     const key = await ticketKey(context, secret, () => secret);
     const circuit = circuitOf(context, secret, where);
-    return { key, circuit, fetch: (path, init) => fetch(new URL(path, url), init) };
+    return { key, circuit, fetch: (path, init) => fetch(origin + path, init) };
   }
   const { RUNNER } = context.env;
   const instance = `runner-${instanceOf(name)}`;
@@ -57,7 +57,7 @@ export async function runnerEndpoint(context: RunContext, name: string): Promise
   const key = await ticketKey(context, instance, () => stub.runnerSecret()).catch((error: unknown) => {
     throw new RunnerUnavailable({ where: circuit.where, cause: `RunnerObject: ${String(error)}` });
   });
-  return { key, circuit, fetch: (path, init) => stub.fetch(new URL(path, "http://runner"), init) };
+  return { key, circuit, fetch: (path, init) => stub.fetch(`http://runner${path}`, init) };
 }
 
 /** @param known remembered detached executions; `null` if none is detached */

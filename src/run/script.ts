@@ -100,10 +100,12 @@ async function collect(
   const budget = { left: SPOOL_BYTES };
   const stdout = new Spool(budget);
   const tails = { stdout: new Tail(), stderr: new Tail() };
-  const deltas = {
-    stdout: new DeltaText<RunEvent>(eventRedactor, run.emit, (data) => ({ event: "delta", data })),
-    stderr: new DeltaText<RunEvent>(eventRedactor, run.emit, (data) => ({ event: "stderr", data })),
-  };
+  const deltas = run.streaming
+    ? {
+        stdout: new DeltaText<RunEvent>(eventRedactor, run.emit, (data) => ({ event: "delta", data })),
+        stderr: new DeltaText<RunEvent>(eventRedactor, run.emit, (data) => ({ event: "stderr", data })),
+      }
+    : null;
   const keep = run.keep || run.record.manifest.output === "json";
   const files: OutputFile[] = [];
   const body = {
@@ -123,11 +125,11 @@ async function collect(
       case "stdout":
         tails.stdout.push(event.bytes);
         if (keep) stdout.push(event.bytes);
-        if (run.streaming) await deltas.stdout.push(event.bytes);
+        if (deltas !== null) await deltas.stdout.push(event.bytes);
         break;
       case "stderr":
         tails.stderr.push(event.bytes);
-        if (run.streaming) await deltas.stderr.push(event.bytes);
+        if (deltas !== null) await deltas.stderr.push(event.bytes);
         break;
       case "file":
         files.push({
@@ -143,9 +145,14 @@ async function collect(
       case "ended": {
         const { status } = event;
         context.time("run", status.duration_ms);
-        await deltas.stdout.end();
-        await deltas.stderr.end();
-        const error = scriptError(status, spec, { stdout: tails.stdout.text(), stderr: tails.stderr.text() });
+        if (deltas !== null) {
+          await deltas.stdout.end();
+          await deltas.stderr.end();
+        }
+        const error = scriptError(status, spec, () => ({
+          stdout: tails.stdout.text(),
+          stderr: tails.stderr.text(),
+        }));
         // Someone other than this run's caller stopped it.
         const stopped = error instanceof ClientClosedRequest && spec.detach && !run.signal.aborted;
         if (stopped) throw new ExecutionLost({ id: run.id });

@@ -18,7 +18,8 @@ export class Spool {
   readonly #budget: SpoolBudget;
   #kept = new Gathered();
   #overflow = false;
-  readonly #utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  /** `null`: nothing was pushed. */
+  #utf8: TextDecoder | null = null;
   #text = true;
 
   constructor(budget: SpoolBudget) {
@@ -40,7 +41,7 @@ export class Spool {
 
   /** Whether everything pushed is valid UTF-8. Ask after the last chunk. */
   get isText(): boolean {
-    this.#check(new Uint8Array(0), false);
+    if (this.#utf8 !== null) this.#check(new Uint8Array(0), false);
     return this.#text;
   }
 
@@ -51,6 +52,7 @@ export class Spool {
 
   #check(chunk: Uint8Array, more: boolean): void {
     if (!this.#text) return;
+    this.#utf8 ??= new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
     try {
       this.#utf8.decode(chunk, { stream: more });
     } catch {

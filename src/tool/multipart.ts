@@ -35,14 +35,19 @@ export function isRepeatable({ stdin, files = [] }: ExecutionInput): boolean {
 export function encodeMultipart(specText: string, input: ExecutionInput, gate: Promise<void>): Multipart {
   const boundary = `hull-${crypto.randomUUID()}`;
   const contentType = `multipart/form-data; boundary=${boundary}`;
-  const pieces: Body[] = [utf8(`${head(boundary, "spec")}\r\n${specText}`)];
+  const pieces: Body[] = [];
+  // Texts that follow each other become one piece.
+  let text = `${head(boundary, "spec")}\r\n${specText}`;
   for (const { filename, mime, body } of input.files ?? []) {
-    pieces.push(utf8(`\r\n${head(boundary, "file", filename, mime)}\r\n`), body);
+    pieces.push(utf8(`${text}\r\n${head(boundary, "file", filename, mime)}\r\n`), body);
+    text = "";
   }
   if (input.stdin !== undefined) {
-    pieces.push(utf8(`\r\n${head(boundary, "stdin", "stdin", "application/octet-stream")}\r\n`), input.stdin);
+    const part = head(boundary, "stdin", "stdin", "application/octet-stream");
+    pieces.push(utf8(`${text}\r\n${part}\r\n`), input.stdin);
+    text = "";
   }
-  pieces.push(utf8(`\r\n--${boundary}--\r\n`));
+  pieces.push(utf8(`${text}\r\n--${boundary}--\r\n`));
   return { contentType, body: whole(pieces) ?? streamFrom(generate(pieces, gate)) };
 }
 

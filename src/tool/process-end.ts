@@ -131,8 +131,11 @@ export function toolCutShort(
   return cutShort(status, asked);
 }
 
-/** The caller's error for the end of a script skill's process; `null` is success. */
-export function scriptError(status: EndedStatus, asked: Asked, tails: Tails): HullError | null {
-  if (status.cause !== "exit") return ENDS[status.cause].error(factsOf(status, asked), tails);
-  return status.exit_code === 0 ? null : new ScriptFailed({ exit_code: status.exit_code ?? -1, ...tails });
+/**
+ * The caller's error for the end of a script skill's process; `null` is success.
+ * @param tails called for an error only
+ */
+export function scriptError(status: EndedStatus, asked: Asked, tails: () => Tails): HullError | null {
+  if (status.cause !== "exit") return ENDS[status.cause].error(factsOf(status, asked), tails());
+  return status.exit_code === 0 ? null : new ScriptFailed({ exit_code: status.exit_code ?? -1, ...tails() });
 }

@@ -4,7 +4,7 @@
  */
 
 import * as z from "zod/mini";
-import { fromBase64Url, sha256, toBase64Url } from "../bytes.ts";
+import { fromBase64Url, sha256, toBase64Url, utf8 } from "../bytes.ts";
 import { pathFault, WORKSPACE_LIMITS } from "./workspace-path.ts";
 
 /** Version of this protocol; both sides refuse another. */
@@ -385,7 +385,7 @@ export async function signTicket(
     spec: spec === "" ? "" : await sha256(spec),
     exp: Math.floor(nowMs / 1000) + TICKET_TTL_S,
   });
-  const bytes = new TextEncoder().encode(payload);
+  const bytes = utf8(payload);
   const mac = await crypto.subtle.sign("HMAC", key, bytes);
   return `${toBase64Url(bytes)}.${toBase64Url(new Uint8Array(mac))}`;
 }

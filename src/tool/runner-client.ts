@@ -218,13 +218,15 @@ class Subscription {
       const connection = new AbortController();
       const abort = (): void => connection.abort();
       signal.addEventListener("abort", abort);
+      let ended = false;
       try {
         if (signal.aborted) throw new ClientClosedRequest({});
         for await (const event of followFrames(await this.connect(connection))) {
           this.#seq += 1;
           retries = 0;
+          ended = event.kind === "ended";
           yield event;
-          if (event.kind === "ended") return;
+          if (ended) return;
         }
       } catch (error) {
         if (signal.aborted) throw new ClientClosedRequest({});
@@ -234,7 +236,8 @@ class Subscription {
           throw this.#unreached(error.message, retries);
       } finally {
         signal.removeEventListener("abort", abort);
-        connection.abort();
+        // An abort makes an error with a stack, which a whole answer does not need.
+        if (!ended) connection.abort();
       }
       await sleep(RETRY_WAIT_MS * retries, signal);
     }
@@ -333,10 +336,8 @@ class Submission extends Subscription {
     const { known } = this.options;
     known?.note(this.#spec.id, "handed_in");
     let response = await this.#post(connection);
-    const earlier = JSON.stringify(forEarlierRunner(this.#spec));
-    if (response.status === 400 && earlier !== this.#specText && this.canRetry) {
+    if (response.status === 400 && this.#asksEarlierRunner()) {
       await response.body?.cancel();
-      this.#specText = earlier;
       response = await this.#post(connection);
     }
     const most = MOST_SENT + (this.#spec.skills?.list.length ?? 0);
@@ -365,6 +366,14 @@ class Submission extends Subscription {
     this.admitted = true;
     known?.note(this.#spec.id, "admitted");
     return response;
+  }
+
+  /** Rewrites the specification for a runner of an earlier version, if that changes it and it can be sent again. */
+  #asksEarlierRunner(): boolean {
+    const earlier = JSON.stringify(forEarlierRunner(this.#spec));
+    if (earlier === this.#specText || !this.canRetry) return false;
+    this.#specText = earlier;
+    return true;
   }
 
   async #post(connection: AbortController): Promise<Response> {

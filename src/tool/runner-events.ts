@@ -41,6 +41,8 @@ export class Disconnected extends Error {
   override name = "Disconnected";
 }
 
+const decoder = new TextDecoder();
+
 /** A runner that is silent for this long is gone. */
 const SILENCE_MS = 3 * HEARTBEAT_MS;
 
@@ -51,12 +53,12 @@ const SILENCE_MS = 3 * HEARTBEAT_MS;
 export async function* followFrames(response: Response): AsyncGenerator<RunEvent, void> {
   const reader = response.body?.getReader();
   if (reader === undefined) throw new Disconnected("an answer without a body");
-  const decoder = new FrameDecoder();
+  const frames = new FrameDecoder();
   try {
     for (;;) {
       const { done, value } = await readInTime(reader);
       if (done) throw new Disconnected("the runner's answer was cut");
-      for (const frame of pushFrames(decoder, value)) {
+      for (const frame of pushFrames(frames, value)) {
         if (frame.type === FRAME.heartbeat) continue;
         const event = toEvent(frame);
         yield event;
@@ -81,9 +83,9 @@ async function readInTime(
   }
 }
 
-function pushFrames(decoder: FrameDecoder, chunk: Uint8Array): Frame[] {
+function pushFrames(frames: FrameDecoder, chunk: Uint8Array): Frame[] {
   try {
-    return decoder.push(chunk);
+    return frames.push(chunk);
   } catch (error) {
     throw new RunnerProtocolError({ reason: messageOf(error) });
   }
@@ -94,7 +96,7 @@ function toEvent({ type, payload }: Frame): RunEvent {
   if (type === FRAME.stderr) return { kind: "stderr", bytes: payload };
   if (type === FRAME.fileBytes) return { kind: "file_bytes", bytes: payload };
   if (type === FRAME.changeBytes) return { kind: "change_bytes", bytes: payload };
-  const value = parsedJson(new TextDecoder().decode(payload));
+  const value = parsedJson(decoder.decode(payload));
   if (type === FRAME.change) {
     const change = workspaceChange.safeParse(value);
     if (change.success) return { kind: "change", change: change.data };

@@ -56,13 +56,13 @@ test.each<[EndedStatus, code: string, remark: string, error: string]>([
   const unknown = remark.endsWith(UNKNOWN);
   expect(cutShort(status, asked)).toEqual({ code, remark, unknown });
   expect(toolCutShort(status, asked)).toEqual({ code, remark, unknown });
-  expect(scriptError(status, asked, tails)?.code).toBe(error);
+  expect(scriptError(status, asked, () => tails)?.code).toBe(error);
 });
 
 test("an exit cuts nothing short, and is a script's error unless its status is 0", () => {
   expect(cutShort(ended("exit", { exit_code: 3 }), asked)).toBeNull();
-  expect(scriptError(ended("exit", { exit_code: 0 }), asked, tails)).toBeNull();
-  expect(scriptError(ended("exit", { exit_code: 3 }), asked, tails)?.data.members).toEqual({
+  expect(scriptError(ended("exit", { exit_code: 0 }), asked, () => tails)).toBeNull();
+  expect(scriptError(ended("exit", { exit_code: 3 }), asked, () => tails)?.data.members).toEqual({
     exit_code: 3,
     ...tails,
   });
