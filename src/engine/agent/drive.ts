@@ -77,6 +77,8 @@ class AgentDrive {
   readonly #inFlight = new Set<string>();
   /** Stops effects before the run's own signal does; `null`: no effect needed it so far. */
   #stop: AbortController | null = null;
+  /** Aborted when no effect of the run may continue. */
+  #signal: AbortSignal;
   readonly #onAbort = (): void => this.#stop?.abort(this.#options.signal.reason);
   #cancelTimer: () => void = () => {};
   /** What the failed model call had cost; `null`: nothing. */
@@ -93,6 +95,7 @@ class AgentDrive {
   constructor(state: AgentState, options: AgentDriveOptions) {
     this.#state = state;
     this.#options = options;
+    this.#signal = options.signal;
     const { deadline } = state.run?.spec ?? {};
     if (deadline !== undefined) {
       const left = Math.max(0, deadline.at - options.clock.now());
@@ -116,14 +119,10 @@ class AgentDrive {
     const { signal } = this.#options;
     const stop = new AbortController();
     this.#stop = stop;
+    this.#signal = stop.signal;
     if (signal.aborted) this.#onAbort();
     else signal.addEventListener("abort", this.#onAbort, { once: true });
     return stop;
-  }
-
-  /** Aborted when no effect of the run may continue. */
-  get #signal(): AbortSignal {
-    return this.#stop?.signal ?? this.#options.signal;
   }
 
   async toRest(): Promise<Rest> {

@@ -102,7 +102,7 @@ export function skillsWithFolders(
     files === undefined || digest === undefined ? [] : [{ name, digest }],
   );
   if (served.length === 0) return { skills: [...skills], ...(own === null ? {} : { own_skill: own }) };
-  const skills_key = skillsKey(context.tenant, session, served);
+  const skills_key = skillsKey(context, session, served);
   const { path } = skillsFolder(context, { skills_key });
   const placed = (skill: AgentSkill): AgentSkill => {
     if (skill.files === undefined) return skill;

@@ -1,6 +1,8 @@
 /** Where a run's folders are in the runner, as the texts of its skills and the answers of its tools name them. */
 import type { AgentSkill, AgentSpec } from "../../engine/agent/spec.ts";
 import { sha256 } from "../../engine/sha256.ts";
+import type { Settings } from "../../env.ts";
+import { memoNamed } from "../../memo.ts";
 import type { RunContext } from "../context.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
 
@@ -22,18 +24,21 @@ export const skillPath = ({
 
 const NO_SKILLS = "0".repeat(16);
 
+/** Each call of a skill that names its folder needs it, and a hash takes longer than the rest of its preparation. */
+const hashed = memoNamed((_: Settings, text: string): string => sha256(text).slice(0, 16));
+
 /**
  * The key of that folder. All runs of a session share it, since texts that name the folder stay in the conversation.
  * Runs without a session share it if they have the same skills.
  */
 export function skillsKey(
-  tenant: string,
+  { settings, tenant }: Pick<RunContext, "settings" | "tenant">,
   session: string | null,
   skills: readonly { name: string; digest: string }[],
 ): string {
   if (skills.length === 0) return NO_SKILLS;
   const set = skills.map(({ name, digest }) => `${name} ${digest}`).sort();
-  return sha256(JSON.stringify(session === null ? [tenant, set] : [tenant, session])).slice(0, 16);
+  return hashed(settings, JSON.stringify(session === null ? [tenant, set] : [tenant, session]));
 }
 
 /** The run's work folder. */
