@@ -37,11 +37,13 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 /** Why a run ended, or why it waits, in one sentence. */
-export function reason({ kind, state, code }: Pick<RunEntry, "kind" | "state" | "code">): string {
+export function reason(run: Pick<RunEntry, "kind" | "state" | "code" | "settled_at">): string {
+  const { kind, state, code } = run;
   if (code !== null && state !== "cancelled" && state !== "budget_exhausted")
     return `It ended with the error ${code}.`;
   // The skill may be a script.
   if (kind === "call" && state === "done") return "It ended with an answer.";
+  if (state === "idle" && isOver(run)) return "It ended because its daemon was stopped while it was idle.";
   return REASONS[state] ?? "It ended.";
 }
 

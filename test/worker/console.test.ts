@@ -275,6 +275,10 @@ describe("the other pages", () => {
     expect(await rows(`?cursor=${next_cursor}`)).toEqual(["event"]);
     await page(`${path}/stop`, sent({}));
     expect((await page(path)).text).toContain("Somebody stopped it");
+    const { run_id } = await (await client.fetch(`/daemons/${id}`)).json<{ run_id: string }>();
+    await expect
+      .poll(async () => (await page(`/console/runs/${run_id}`)).text)
+      .toContain("It ended because its daemon was stopped while it was idle.");
     await page(`${path}/resume`, sent({}));
     expect((await page(path)).text).not.toContain("Somebody stopped it");
     await client.fetch(`/daemons/${id}`, { method: "DELETE" });
