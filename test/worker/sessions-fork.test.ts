@@ -235,3 +235,12 @@ describe("a fork that is not whole yet", () => {
     expect(await files(path)).toEqual({});
   });
 });
+
+it("metadata stays as it is, in forks too, whatever its keys are", async () => {
+  const metadata = '{"__proto__":{"a":[{"__proto__":1}]},"constructor":"b"}';
+  const body = `{"id":"odd","metadata":${metadata}}`;
+  expect((await client.fetch("/sessions", { method: "POST", body })).status).toBe(201);
+  await post("/sessions/odd/fork", { dst: "odd2" });
+  for (const path of ["/odd", "/odd2", "/odd/transcript?view=raw", "?limit=1000"])
+    expect(await (await client.fetch(`/sessions${path}`)).text()).toContain(`"metadata":${metadata}`);
+});

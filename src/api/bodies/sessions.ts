@@ -4,7 +4,8 @@ import { DELIVERIES } from "../../engine/agent/records.ts";
 import { sessionId } from "../../engine/session-id.ts";
 import { messageShape, partShape } from "../../llm/messages.ts";
 import { transcriptShape } from "../../llm/transcript.ts";
-import type { Json } from "../../skill/manifest.ts";
+import { isObject } from "../../skill/json.ts";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
 
 const maybe = z.exactOptional;
 const count = () => z.int().check(z.nonnegative());
@@ -16,7 +17,8 @@ export const nothing = z.lazy(() => z.strictObject({}));
 export const openBody = z.lazy(() =>
   z.strictObject({
     id: maybe(sessionId()),
-    metadata: maybe(z.record(z.string(), z.json())),
+    // A record would drop the key "__proto__".
+    metadata: maybe(z.custom<JsonObject>(isObject, "must be an object")),
     transcript: maybe(transcriptShape),
   }),
 );
