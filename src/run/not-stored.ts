@@ -6,6 +6,9 @@ import { logFault } from "../log.ts";
 import type { RunContext } from "./context.ts";
 import { askedAgain } from "./large-body.ts";
 
+/** The code of the warning. */
+export const NOT_STORED = "files_not_stored";
+
 /** A file that is not stored. */
 export interface NotStored {
   path: string;
@@ -35,7 +38,7 @@ export function notStored(missing: readonly NotStored[]): Warning[] {
   const told = (full: boolean, why: string): Warning[] => {
     const paths = missing.filter((file) => file.full === full).map(({ path }) => path);
     const message = `${why}, so the answer lacks these files: ${paths.join(", ")}.`;
-    return paths.length === 0 ? [] : [{ code: "files_not_stored", message }];
+    return paths.length === 0 ? [] : [{ code: NOT_STORED, message }];
   };
   return [
     ...told(true, "The tenant's storage is full (limits.max_stored_bytes in hull.toml)"),

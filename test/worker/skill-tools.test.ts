@@ -174,6 +174,7 @@ describe("a served skill", () => {
       [200, "end", "files_not_stored"],
     ],
     ["does so in a session", "writes?session_id=kept", 2, [200, "end", "files_not_stored"]],
+    ["fails if the call asks for that file", "writes?file=a.txt", 2, [503, "storage_unavailable", null]],
     [
       "fails if R2 does not have the file ready that is the answer",
       "makes",

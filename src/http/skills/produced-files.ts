@@ -5,9 +5,11 @@
 
 import { FileNotFound } from "../../errors/request.ts";
 import { OutputMissing } from "../../errors/run.ts";
+import { StorageUnavailable } from "../../errors.ts";
 import { logFault } from "../../log.ts";
 import type { ProducedFile, TextWithFiles } from "../../run/answers.ts";
 import { findFile, readFile } from "../../run/files.ts";
+import { NOT_STORED } from "../../run/not-stored.ts";
 import { contentDisposition, isActive } from "../../run/output-files.ts";
 import { filesInHeader, MOST_FILES, shortFilesHeader } from "../../run/served-files.ts";
 import type { Manifest } from "../../skill/manifest.ts";
@@ -20,7 +22,7 @@ import { listedTypes, mediaType } from "./media-type.ts";
  * `?file=PATH` selects that file, and `output: file` the only one. `Accept: multipart/mixed` selects the text followed
  * by all files, `Accept: application/json` the text with the list of files. By default, the answer is the text, with the
  * files' ids in `x-hull-files`.
- * @throws FileNotFound, OutputMissing
+ * @throws FileNotFound, OutputMissing, StorageUnavailable if the file may be one that was not stored
  */
 export async function withProducedFiles(
   context: RequestContext,
@@ -48,6 +50,8 @@ async function inForm(context: RequestContext, manifest: Manifest, answer: Respo
     const isSame = ({ path }: ProducedFile): boolean => path.normalize("NFC") === wanted.normalize("NFC");
     const file = files.find(({ path }) => path === wanted) ?? files.find(isSame);
     if (file === undefined) {
+      const warnings = answer.headers.get("x-hull-warnings")?.split(",") ?? [];
+      if (warnings.includes(NOT_STORED)) throw new StorageUnavailable({ cause: `no file ${wanted}` });
       const made = files.map(({ path }) => path);
       throw new FileNotFound({ path: wanted, made, cut: made.length === MOST_FILES });
     }
