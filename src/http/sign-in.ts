@@ -79,6 +79,7 @@ function seeOther(location: string, setCookie?: string): Response {
 }
 
 function cookie(request: Request, value: string, seconds: number): string {
+  // Not every Safari keeps a Secure cookie that comes over plain HTTP, even from localhost.
   const secure = new URL(request.url).protocol === "https:" ? "; Secure" : "";
   return `${signInCookieName(request)}=${value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${seconds}${secure}`;
 }
