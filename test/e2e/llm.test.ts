@@ -41,6 +41,7 @@ const { hull, fake } = await commonHull({
   ...llm("file", "input: file\n"),
   ...withTools("tools"),
   ...withTools("tools-openai", "provider: openai\n"),
+  ...withTools("tools-json", "provider: openai\noutput: json\n"),
   ...withTools("one-round", "max_tool_rounds: 1\n"),
   ...withTools("two-rounds", "max_tool_rounds: 2\n"),
   ...withTools("brief", "timeout_ms: 2500\n"),
@@ -217,6 +218,20 @@ describe("answers", () => {
     fake.script([{ text: [], stop: "refusal" }]);
     const response = await ask("plain?session_id=refused");
     expect([response.status, (await json(response)).code]).toEqual([502, "model_refused"]);
+  });
+
+  test("the answer is the last text, in a session too", async () => {
+    await hull.post("/sessions", { id: "texts" });
+    for (const [slug, last] of [
+      ["tools", "Done."],
+      ["tools-json", '{"plan": [{"step": 1}]}'],
+    ] as const) {
+      for (const query of ["", "?session_id=texts"]) {
+        fake.script([{ text: "Let me look.", ...calls(["nobody", {}]) }, { text: last }]);
+        const answer = await ask(slug + query);
+        expect([slug + query, answer.status, await answer.text()]).toEqual([slug + query, 200, last]);
+      }
+    }
   });
 
   test("S110: output: json loses one code fence and must then parse", async () => {

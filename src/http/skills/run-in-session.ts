@@ -18,14 +18,15 @@ import { isEventStream } from "../sse.ts";
 import { eventsWithFiles } from "./events-with-files.ts";
 import { idempotencyKey } from "./idempotency.ts";
 
-/** What the headers say of a run's result. */
-const figuresShape = z.lazy(() =>
+/** What the answer shows of a run's result. */
+const shownShape = z.lazy(() =>
   z.object({
     input_tokens: z.number(),
     output_tokens: z.number(),
     iterations: z.number(),
     tools_used: z.array(z.string()),
     warnings: z._default(z.array(z.object({ code: z.string() })), []),
+    transcript: z.object({ messages: z.array(z.object({ role: z.string(), content: z.unknown() })) }),
   }),
 );
 
@@ -62,7 +63,9 @@ export async function runInSession(
   const result: Json = JSON.parse(await answer.text());
   const ended = isObject(result) && result.status === "done" ? result : null;
   if (ended === null) return jsonAnswer(result, { headers: answer.headers });
-  const text = String(ended.visible_text ?? "");
+  const { warnings, iterations, tools_used, transcript, ...tokens } = shownShape.parse(ended);
+  const last = transcript.messages.findLast(({ role }) => role === "assistant")?.content;
+  const text = typeof last === "string" ? last : "";
   if (text === "" && ended.stop_reason === "refusal") {
     throw new ModelRefused({ provider: manifest.llm?.target.provider ?? "" });
   }
@@ -74,7 +77,6 @@ export async function runInSession(
   const isJson = output === "json";
   const own = output === "file" ? undefined : output_mime;
   const typed = typeHeaders(own ?? (isJson ? "application/json" : "text/plain; charset=utf-8"));
-  const { warnings, iterations, tools_used, ...tokens } = figuresShape.parse(ended);
   const usage = usageHeader({ ...tokens, rounds: iterations, tools: tools_used.length });
   const warned = endHeaders(ended, [...warnings, ...made.warnings]);
   const further = { ...typed, ...made.headers, ...warned, ...usage };
