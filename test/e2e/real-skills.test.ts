@@ -382,6 +382,23 @@ test("session_id: a repeated call with its key does not change the session's fil
   expect(await (await hull.call(at)).text()).toBe("changed");
 });
 
+test("session_id: a repeated call with its key gets the files of the first one", async () => {
+  const { id } = await json<{ id: string }>(await hull.post("/sessions", {}));
+  fake.script([{ tool_calls: [bash("echo 1 > made.txt")] }, { text: "Made." }]);
+  const ask = (query = "", accept = "*/*") =>
+    hull.call(`/skills/pdf?session_id=${id}${query}`, form("Make it."), {
+      headers: { "idempotency-key": "make", accept },
+    });
+  const first = (await ask()).headers.get("x-hull-files");
+  expect(first).toContain('path="made.txt"');
+  expect((await hull.call(`/sessions/${id}/files/later.txt`, "x", { method: "PUT" })).status).toBe(201);
+  const again = await ask();
+  expect([await again.text(), again.headers.get("x-hull-files")]).toEqual(["Made.", first]);
+  expect(await (await ask("&file=made.txt")).text()).toBe("1\n");
+  const done = (await readEvents(await ask("", "text/event-stream"))).at(-1);
+  expect(done?.data.files).toMatchObject([{ path: "made.txt", size: 2 }]);
+});
+
 test("docs/real-skills.md: what curl prints", async () => {
   const dir = await folderOf("/skills/pdf");
   await writeFile(join(hull.root, "form.pdf"), formPdf());

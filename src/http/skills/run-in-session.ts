@@ -2,11 +2,19 @@
 
 import * as z from "zod/mini";
 import { ModelRefused } from "../../errors/provider.ts";
+import { claimAnswer, keepAnswer, releaseClaim } from "../../registry/kept-answers/rows.ts";
 import { endHeaders, usageHeader } from "../../run/end-headers.ts";
 import type { RunInput } from "../../run/handle.ts";
 import { checkedJson, withoutFence } from "../../run/json.ts";
 import { typeHeaders } from "../../run/output-files.ts";
-import { digestsOf, inputPaths, producedFiles, promptText, writeInputs } from "../../run/served-files.ts";
+import {
+  digestsOf,
+  filesInHeader,
+  inputPaths,
+  producedFiles,
+  promptText,
+  writeInputs,
+} from "../../run/served-files.ts";
 import { clientWorkspace } from "../../run/session-client.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, Manifest } from "../../skill/manifest.ts";
@@ -16,7 +24,7 @@ import { requestName, sessionOf } from "../sessions/object.ts";
 import { runIn } from "../sessions/runs.ts";
 import { isEventStream } from "../sse.ts";
 import { eventsWithFiles } from "./events-with-files.ts";
-import { idempotencyKey } from "./idempotency.ts";
+import { callName, idempotencyKey } from "./idempotency.ts";
 
 /** What the answer shows of a run's result. */
 const shownShape = z.lazy(() =>
@@ -52,10 +60,11 @@ export async function runInSession(
     (await session.ask("known", { request: await requestName(context, asked) }));
   if (!repeated) await writeInputs(context, workspace, input.files);
   const before = await digestsOf(workspace);
+  const produced = (required: boolean) =>
+    keptFiles(context, id, repeated, () => producedFiles(context, workspace, { given: before, required }));
   const answer = await runIn(context, id, asked);
   if (answer.body !== null && isEventStream(answer)) {
-    const all = { given: before, required: true };
-    const filesOf = async () => (await producedFiles(context, workspace, all)).files;
+    const filesOf = async () => filesInHeader((await produced(true)).headers["x-hull-files"] ?? "");
     return new Response(eventsWithFiles(context, answer.body, filesOf), answer);
   }
   const type = answer.headers.get("content-type") ?? "";
@@ -69,8 +78,7 @@ export async function runInSession(
   if (text === "" && ended.stop_reason === "refusal") {
     throw new ModelRefused({ provider: manifest.llm?.target.provider ?? "" });
   }
-  const required = manifest.output === "file";
-  const made = await producedFiles(context, workspace, { given: before, required });
+  const made = await produced(manifest.output === "file");
   const all = new Headers(answer.headers);
   all.delete("content-length");
   const { output, output_mime } = manifest;
@@ -82,4 +90,33 @@ export async function runInSession(
   const further = { ...typed, ...made.headers, ...warned, ...usage };
   for (const [name, value] of Object.entries(further)) all.set(name, value);
   return new Response(isJson ? checkedJson(withoutFence(text)) : text, { headers: all });
+}
+
+type NamedFiles = Pick<Awaited<ReturnType<typeof producedFiles>>, "headers" | "warnings">;
+
+/**
+ * The header that names a run's files. A repeated call with its `Idempotency-Key` gets that of the first one, since it
+ * does not know the files from before the run.
+ */
+async function keptFiles(
+  context: RequestContext,
+  session: string,
+  repeated: boolean,
+  produced: () => Promise<NamedFiles>,
+): Promise<NamedFiles> {
+  const key = idempotencyKey(context.request);
+  if (key === null) return produced();
+  const name = await callName(context, key, `files of ${session}`);
+  const claimed = await claimAnswer(context.env, { name, request_hash: "", effects: false });
+  if (claimed.state === "answered") {
+    return { headers: Object.fromEntries(claimed.head.headers), warnings: [] };
+  }
+  const made = await produced();
+  if (claimed.state !== "claimed") return made;
+  if (repeated) await releaseClaim(context.env, claimed.claim, true);
+  else {
+    const head = { status: 200, headers: Object.entries(made.headers) };
+    await keepAnswer(context.env, claimed.claim, head, new Uint8Array(0));
+  }
+  return made;
 }
