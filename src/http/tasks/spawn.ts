@@ -255,9 +255,8 @@ export async function runSubAgent(context: RequestContext): Promise<Response> {
   const body = await readJson(context.request, subAgentBody);
   const { task, options: given = {}, parent_session_id } = body;
   const { name = "task", system = null, allowed_tools, returns, background = false, session_id } = given;
-  const { fork = false, request: _, payload: __, research_questions: ___, ...more } = given;
-  const { action_items: ____, workflow_stages: _____, verification_steps: ______, ...rest } = more;
-  const options = withoutOwn(rest);
+  const { fork = false } = given;
+  const options = withoutOwn(given);
   const id = session_id ?? `task_${await idDigits(context, "/sub-agents")}`;
   const streaming = wantsEvents(context.request) !== "no";
   const later = waitIn(context.request) === "none";
@@ -305,7 +304,8 @@ export async function runSubAgent(context: RequestContext): Promise<Response> {
 
 /** The options of the run, without those of the sub-agent. */
 function withoutOwn(options: NonNullable<SubAgentBody["options"]>): JsonObject {
-  const own = ["name", "system", "allowed_tools", "returns", "background", "session_id", "fork"];
+  const named = ["name", "system", "allowed_tools", "returns", "background", "session_id", "fork", "request"];
+  const own = [...named, ...Object.keys(NOTHING_ASKED)];
   const entries = Object.entries(plain(options) ?? {}).filter(([name]) => !own.includes(name));
   return Object.fromEntries(entries);
 }
