@@ -30,10 +30,7 @@ export const CALL_OPERATIONS = {
       ...CALL.parameters,
     ],
     body: body(schema("RunRequest")),
-    answers: {
-      200: answer("The result", { ...json(schema("RunResult")), ...EVENTS }),
-      202: ACCEPTED,
-    },
+    answers: { 200: answer("The result", { ...json(schema("RunResult")), ...EVENTS }), 202: ACCEPTED },
   },
   callModel: {
     ...CALL,

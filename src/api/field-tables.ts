@@ -11,7 +11,7 @@ import {
   MCP_SERVER_FIELDS,
 } from "../skill/manifest-fields.ts";
 import { TOOL_FIELDS } from "../skill/tools-json/tool-fields.ts";
-import { TEXT } from "./openapi-parts.ts";
+import { TEXT, TEXTS } from "./openapi-parts.ts";
 import { wordsOf } from "./shape-schema.ts";
 
 interface FieldText {
@@ -24,7 +24,6 @@ interface FieldText {
   otherwise?: string;
 }
 
-const TEXTS: JsonObject = { type: "array", items: TEXT };
 const CLIENT =
   "How another client runs the skill. Hull keeps it in the record; see [warnings](#fields-of-other-clients).";
 
@@ -32,11 +31,7 @@ const MANIFEST_TEXTS: { readonly [name in FieldName]: FieldText } = {
   name: { text: "Required. Hull makes the [slug](#slug-and-route) from it." },
   description: { text: "Required. One sentence for people and models." },
   mode: { text: "Lower case only; see [Modes](#modes).", otherwise: "by the other fields" },
-  run: {
-    text: "The command that each call starts.",
-    takes: "command",
-    schema: { anyOf: [TEXT, TEXTS] },
-  },
+  run: { text: "The command that each call starts.", takes: "command", schema: { anyOf: [TEXT, TEXTS] } },
   serve: { text: "A file inside the folder.", takes: "path" },
   proxy: {
     text: "http or https with a host, without a user name; `${VAR}` in path and query only.",
@@ -47,18 +42,13 @@ const MANIFEST_TEXTS: { readonly [name in FieldName]: FieldText } = {
   headers: {
     text: "Headers for the upstream. Values may hold `${VAR}`; headers of the connection, `host` and `content-length` are errors.",
   },
-  forward_headers: {
-    text: "Further request headers that go to the upstream.",
-  },
+  forward_headers: { text: "Further request headers that go to the upstream." },
   return_headers: { text: "Further response headers that come back." },
   tools: { text: "See [Tools](#tools).", takes: "list", schema: { type: ["array", "object"] } },
   mcp_servers: {
     text: "A server is its URL, or `{url, headers, tools, timeout_ms}`: see [MCP](mcp.md#tools-of-other-servers).",
     takes: "mapping of names to servers",
-    schema: {
-      type: "object",
-      additionalProperties: { anyOf: [TEXT, objectSchema(MCP_SERVER_FIELDS)] },
-    },
+    schema: { type: "object", additionalProperties: { anyOf: [TEXT, objectSchema(MCP_SERVER_FIELDS)] } },
   },
   tool_env: {
     text: "For script and llm: variables of the Worker that the skill's processes get. `HULL_*` and `HUSK_*` are errors; Hull withholds provider keys, with a warning.",
@@ -87,17 +77,12 @@ const MANIFEST_TEXTS: { readonly [name in FieldName]: FieldText } = {
   timeout_ms: {
     text: "Time limit of one script run, of one tool call, of the wait for a proxy's response headers, and of a model call with its retries. The default limits only a model call's wait for the first byte of a stream.",
   },
-  idle_timeout_ms: {
-    text: "The longest silence inside a streamed answer.",
-  },
+  idle_timeout_ms: { text: "The longest silence inside a streamed answer." },
   deadline_ms: {
     text: "Time limit of the whole request.",
     otherwise: "`300000`, or `timeout_ms` where that is more",
   },
-  provider: {
-    text: "The model provider.",
-    takes: "one of the [providers](#providers)",
-  },
+  provider: { text: "The model provider.", takes: "one of the [providers](#providers)" },
   model: { text: "Any model that the provider accepts.", otherwise: "the provider's default" },
   fallback: {
     text: "Hull tries these models in order if the [retries](models.md#retries) fail or the time is up, as long as no text has reached the client.",
@@ -206,14 +191,8 @@ const TOOL_TEXTS: { readonly [name in keyof typeof TOOL_FIELDS]: FieldText } = {
     text: "`auto` is `safe` without side effects, `dangerous` with side effects and network or filesystem, else `moderate`.",
   },
   "x-hidden": { text: "`true`: cards and consoles do not show the tool; models see it and may call it." },
-  "x-config": {
-    text: "Configuration parameters, see below.",
-    takes: "list of configuration parameters",
-  },
-  "x-input-schema": {
-    text: "JSON Schema of all arguments; overrides `parameters`.",
-    takes: "JSON Schema",
-  },
+  "x-config": { text: "Configuration parameters, see below.", takes: "list of configuration parameters" },
+  "x-input-schema": { text: "JSON Schema of all arguments; overrides `parameters`.", takes: "JSON Schema" },
   "x-output-schema": {
     text: "JSON Schema of the answer. Failures and artifacts need not fit it.",
     takes: "JSON Schema",

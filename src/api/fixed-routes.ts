@@ -7,7 +7,18 @@ import { CONFIG_OPERATIONS } from "./config-routes.ts";
 import { DAEMON_OPERATIONS } from "./daemon-routes.ts";
 import { MOCK_OPERATIONS } from "./mock-routes.ts";
 import { MODEL_OPERATIONS } from "./model-routes.ts";
-import { answer, answerHeaders, BINARY, inPath, LOCATED, object, query, ref, TEXT } from "./openapi-parts.ts";
+import {
+  answer,
+  answerHeaders,
+  BINARY,
+  inPath,
+  LOCATED,
+  OBJECTS,
+  object,
+  query,
+  ref,
+  TEXT,
+} from "./openapi-parts.ts";
 import {
   body,
   CURSOR,
@@ -151,7 +162,7 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
     answers: {
       200: answer(
         "The index of the Agent Skills Discovery RFC, version 0.2.0",
-        json(object({ $schema: TEXT, skills: { type: "array", items: { type: "object" } } })),
+        json(object({ $schema: TEXT, skills: OBJECTS })),
         tagged(),
       ),
       304: UNCHANGED,
@@ -245,10 +256,7 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
     tag: "skills",
     summary: "Stops a running execution, removes an ended one",
     parameters: [inPath("id")],
-    answers: {
-      200: answer("It is stopped", json(schema("Execution"))),
-      204: answer("It is removed", null),
-    },
+    answers: { 200: answer("It is stopped", json(schema("Execution"))), 204: answer("It is removed", null) },
   },
   getExecutionResult: {
     tag: "skills",

@@ -2,7 +2,7 @@
 import { mockShape } from "../model/mock/mock.ts";
 import { MAX_MOCKS } from "../model/mock/read.ts";
 import type { JsonObject } from "../skill/manifest.ts";
-import { answer, COUNT, object, pageOf, ref, TEXT } from "./openapi-parts.ts";
+import { answer, COUNT, OBJECTS, object, pageOf, ref, TEXT } from "./openapi-parts.ts";
 import { json, type Operations, paged, reads, removes, schema } from "./operation.ts";
 import { bodySchema } from "./shape-schema.ts";
 
@@ -25,9 +25,7 @@ export const MOCK_OPERATIONS = {
         oneOf: [schema("Mock"), { type: "array", items: schema("Mock"), maxItems: MAX_MOCKS }],
       }),
     },
-    answers: {
-      201: answer("They are queued", json(object({ scope: TEXT, added: COUNT, queued: COUNT }))),
-    },
+    answers: { 201: answer("They are queued", json(object({ scope: TEXT, added: COUNT, queued: COUNT }))) },
     faults: [404],
   },
   clearMocks: removes("models", `Empties queue, calls and cache; ${ONLY}`, [SCOPE], {
@@ -53,9 +51,9 @@ export function mockSchemas(): JsonObject {
     }),
     MockCall: object(
       {
-        messages: { type: "array", items: { type: "object" } },
+        messages: OBJECTS,
         system: TEXT,
-        tools: { type: "array", items: { type: "object" } },
+        tools: OBJECTS,
         thinking: { type: "object" },
       },
       ["thinking"],

@@ -34,6 +34,9 @@ export function pageOf(items: JsonObject): JsonObject {
 }
 
 export const TEXT: JsonObject = { type: "string" };
+export const TEXTS: JsonObject = { type: "array", items: TEXT };
+/** Objects that another page describes. */
+export const OBJECTS: JsonObject = { type: "array", items: { type: "object" } };
 export const MAYBE_TEXT: JsonObject = { type: ["string", "null"] };
 export const COUNT: JsonObject = { type: "integer", minimum: 0 };
 export const MAYBE_COUNT: JsonObject = { ...COUNT, type: ["integer", "null"] };

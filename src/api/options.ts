@@ -9,7 +9,7 @@ import { daemonFields } from "../run/request-bodies.ts";
 import { objectOf } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { permissionsShape, policyShape } from "../skill/policy.ts";
-import { ref, TEXT } from "./openapi-parts.ts";
+import { ref, TEXT, TEXTS } from "./openapi-parts.ts";
 import { schemaOf } from "./shape-schema.ts";
 
 interface OptionText {
@@ -29,7 +29,6 @@ type RunOption = keyof z.infer<typeof runOptions>;
 type DaemonField = keyof z.infer<ReturnType<typeof daemonFields>>;
 type Texts<Names extends string> = { readonly [name in Names]?: OptionText };
 
-const TEXTS: JsonObject = { type: "array", items: TEXT };
 const HOOK = "The name of a [hook](runs.md#hooks)";
 
 const MODEL = {
@@ -82,9 +81,7 @@ const STRUCTURED = {
     default: "text",
     values: ["text", "json", "json_object"],
   },
-  json_schema: {
-    text: "The JSON Schema for the provider, which the answer must match.",
-  },
+  json_schema: { text: "The JSON Schema for the provider, which the answer must match." },
   schema: { text: "The same; `json_schema` wins." },
   output_schema: {
     text: "The schema that Hull checks the answer against, if it differs.",
@@ -226,9 +223,7 @@ const TERMS = {
   vision: { text: "The call needs a model that sees images: 400 `capability_missing` otherwise." },
   audio: { text: "The same for audio input." },
   pdf: { text: "The same for PDF files." },
-  mock: {
-    text: "Answers that replace the provider's, see [mocks](testing.md#mocks).",
-  },
+  mock: { text: "Answers that replace the provider's, see [mocks](testing.md#mocks)." },
 } as const satisfies Texts<CallOption>;
 
 const CALL_TEXTS: { readonly [name in CallOption]-?: OptionText } = {
@@ -278,10 +273,7 @@ const RUN_TOOLS = {
     text: "[MCP servers](mcp.md#servers-of-the-deployment), by their names in hull.toml or with a `url`. Their tools are `<server>__<tool>`.",
     default: [],
   },
-  parallel_tool_calls: {
-    text: "Whether the tool calls of a turn run in parallel.",
-    default: true,
-  },
+  parallel_tool_calls: { text: "Whether the tool calls of a turn run in parallel.", default: true },
   sub_agents: {
     text: "Whether the model may hand work to [sub-agents](tasks.md#sub-agents) with the tool `sub_agent`.",
     default: false,
@@ -443,10 +435,7 @@ const DAEMON_TEXTS: { readonly [name in DaemonField]-?: OptionText } = {
     otherwise: "`daemons/<id>`",
   },
   state_dir: { text: "Another name of `persist_path`." },
-  event_queue_capacity: {
-    text: "How many events may wait, the one in flight included.",
-    default: 1024,
-  },
+  event_queue_capacity: { text: "How many events may wait, the one in flight included.", default: 1024 },
   queue_capacity: { text: "Another name of `event_queue_capacity`." },
   webhook: { text: "Who may send events without a key, see [signed events](daemons.md#signed-events)." },
 };

@@ -24,7 +24,18 @@ import { daemonSchemas } from "./daemon-routes.ts";
 import { eventSchemas } from "./events.ts";
 import { mockSchemas } from "./mock-routes.ts";
 import { modelSchemas } from "./model-routes.ts";
-import { COUNT, FILE_IDS, MAYBE_TEXT, MAYBE_TIME, object, pageOf, ref, TEXT, TIME } from "./openapi-parts.ts";
+import {
+  COUNT,
+  FILE_IDS,
+  MAYBE_TEXT,
+  MAYBE_TIME,
+  object,
+  pageOf,
+  ref,
+  TEXT,
+  TEXTS,
+  TIME,
+} from "./openapi-parts.ts";
 import { optionSchemas } from "./options.ts";
 import { problemSchema } from "./problems.ts";
 import { sessionFileSchemas } from "./session-file-routes.ts";
@@ -35,7 +46,6 @@ import { taskSchemas } from "./task-routes.ts";
 import { transcriptSchemas } from "./transcript-routes.ts";
 import { workflowSchemas } from "./workflow-routes.ts";
 
-const TEXTS: JsonObject = { type: "array", items: TEXT };
 const DIGEST: JsonObject = { type: "string", pattern: "^[0-9a-f]{64}$" };
 
 /** The schema of a publish or a rollback, which JSON Schema can tell apart. */
@@ -107,10 +117,7 @@ export const schemaComponents = once(
       },
       additionalProperties: false,
     },
-    FileNames: {
-      ...object({ files: { ...FILE_IDS, minItems: 1 } }),
-      additionalProperties: false,
-    },
+    FileNames: { ...object({ files: { ...FILE_IDS, minItems: 1 } }), additionalProperties: false },
     Files: object({
       note: TEXT,
       files: {

@@ -3,7 +3,7 @@ import type { MessageTokensCount } from "@anthropic-ai/sdk/resources/messages";
 import { messagesBody } from "../llm/anthropic-api/request.ts";
 import { chatBody } from "../llm/openai-api/request.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
-import { answer, COUNT, inPath, object, query, TEXT, view } from "./openapi-parts.ts";
+import { answer, COUNT, inPath, OBJECTS, object, query, TEXT, view } from "./openapi-parts.ts";
 import { body, json, KEY, type Operation, type Operations } from "./operation.ts";
 import { bodySchema } from "./shape-schema.ts";
 
@@ -11,10 +11,9 @@ const LIMIT = { type: "integer", minimum: 1, maximum: 1000, default: 20 };
 const ANTHROPIC = "https://platform.claude.com/docs/en/api/messages";
 const OPENAI = "https://platform.openai.com/docs/api-reference/chat";
 
-const LIST = { type: "array", items: { type: "object" } };
 const MESSAGES = { messages: { items: { type: "object" } } };
-const MESSAGE = object({ id: TEXT, type: { const: "message" }, content: LIST, usage: { type: "object" } });
-const COMPLETION = object({ id: TEXT, object: { const: "chat.completion" }, choices: LIST });
+const MESSAGE = object({ id: TEXT, type: { const: "message" }, content: OBJECTS, usage: { type: "object" } });
+const COMPLETION = object({ id: TEXT, object: { const: "chat.completion" }, choices: OBJECTS });
 
 function calls(summary: string, docs: string, taken: JsonObject, shape: Json): Operation {
   const events = { schema: { ...TEXT, description: "The events of the vendor's API." } };
@@ -58,7 +57,7 @@ export const V1_MODEL_OPERATIONS = {
     body(chatBody, MESSAGES),
     COMPLETION,
   ),
-  listV1Models: reads("What can be named as a model", object({ data: LIST }), [
+  listV1Models: reads("What can be named as a model", object({ data: OBJECTS }), [
     query("limit", "Of Anthropic's form: models per page.", LIMIT),
     query("after_id", "Of Anthropic's form: the page after this model.", TEXT),
     query("before_id", "Of Anthropic's form: the page before this model.", TEXT),

@@ -13,7 +13,7 @@ import {
   conversationChangeBody,
   newItemsBody,
 } from "./bodies/v1.ts";
-import { answer, BINARY, COUNT, inPath, object, query, TEXT, view } from "./openapi-parts.ts";
+import { answer, BINARY, COUNT, inPath, OBJECTS, object, query, TEXT, TEXTS, view } from "./openapi-parts.ts";
 import {
   body,
   fileAnswers,
@@ -26,9 +26,8 @@ import {
 } from "./operation.ts";
 import { bodySchema, schemaOf } from "./shape-schema.ts";
 
-const LIST = { type: "array", items: { type: "object" } };
-const PAGE = object({ object: { const: "list" }, data: LIST, has_more: { type: "boolean" } });
-const RESPONSE = object({ id: TEXT, object: { const: "response" }, status: TEXT, output: LIST });
+const PAGE = object({ object: { const: "list" }, data: OBJECTS, has_more: { type: "boolean" } });
+const RESPONSE = object({ id: TEXT, object: { const: "response" }, status: TEXT, output: OBJECTS });
 const CONVERSATION = view<Conversation>()(
   { id: TEXT, object: { const: "conversation" }, created_at: COUNT, metadata: { type: "object" } },
   {},
@@ -99,7 +98,7 @@ export const V1_RESPONSE_OPERATIONS = {
         id: TEXT,
         object: { const: "response.compaction" },
         created_at: COUNT,
-        output: LIST,
+        output: OBJECTS,
         usage: { type: "object" },
       },
       {},
@@ -111,7 +110,7 @@ export const V1_RESPONSE_OPERATIONS = {
       id,
       query("stream", "Whether its events are wanted.", { type: "boolean" }),
       query("starting_after", "`sequence_number` of the last event that is not wanted.", { type: "integer" }),
-      query("include", "What else the answer contains.", { type: "array", items: TEXT }),
+      query("include", "What else the answer contains.", TEXTS),
     ],
     answers: { 200: answer("The response, or its events", { ...json(RESPONSE), ...EVENTS }) },
   }),

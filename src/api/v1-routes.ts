@@ -2,7 +2,7 @@
 import type { JsonObject } from "../skill/manifest.ts";
 import { defaultVersionBody } from "./bodies/publishing.ts";
 import { EXPIRY_FIELDS, SKILL_FIELDS } from "./bodies/v1.ts";
-import { answer, BINARY, inPath, query, TEXT } from "./openapi-parts.ts";
+import { answer, BINARY, inPath, query, TEXT, TEXTS } from "./openapi-parts.ts";
 import { body, json, KEY, type Operation, type Operations, RANGED } from "./operation.ts";
 
 const id = inPath("id");
@@ -79,7 +79,7 @@ export const V1_OPERATIONS = {
     {
       parameters: [
         ...LIST,
-        query("ids[]", "Anthropic: these files alone.", { type: "array", items: TEXT }),
+        query("ids[]", "Anthropic: these files alone.", TEXTS),
         query("purpose", "OpenAI: only the files with this purpose.", TEXT),
         query("before_id", "Legacy: only files that are newer than this one.", TEXT),
         query("after_id", "Legacy: only files that are older than this one.", TEXT),

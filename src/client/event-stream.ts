@@ -210,11 +210,7 @@ class RefusedForNow extends HullError {
 /** The call for the events after those that have arrived. */
 const streaming = (call: Call, { id }: Seen): Call => ({
   ...call,
-  headers: {
-    accept: "text/event-stream",
-    ...call.headers,
-    ...(id === null ? {} : { "last-event-id": id }),
-  },
+  headers: { accept: "text/event-stream", ...call.headers, ...(id === null ? {} : { "last-event-id": id }) },
 });
 
 /** The new events of one connection, to its end. Throws the error that breaks it. */

@@ -11,10 +11,7 @@ export const InvalidRequest = define<{ option?: string; detail: string }>(
   "Invalid request",
   (d) => ({
     detail: d.detail,
-    members: {
-      ...FAILURES.invalid_request,
-      ...(d.option === undefined ? {} : { option: d.option }),
-    },
+    members: { ...FAILURES.invalid_request, ...(d.option === undefined ? {} : { option: d.option }) },
   }),
 );
 

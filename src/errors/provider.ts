@@ -64,10 +64,7 @@ export const ProviderRejectedRequest = define<Answered & { provider_type?: strin
   "Provider rejected the request",
   (d) => ({
     detail: `${d.provider} rejected the request (HTTP ${d.provider_status}${d.provider_type ? `, ${d.provider_type}` : ""}).`,
-    members: {
-      ...answered(d),
-      ...(d.provider_type === undefined ? {} : { provider_type: d.provider_type }),
-    },
+    members: { ...answered(d), ...(d.provider_type === undefined ? {} : { provider_type: d.provider_type }) },
     operator: wordsOf(d),
   }),
 );
@@ -114,11 +111,7 @@ export const ProviderEmptyAnswer = define<Exchange & { finish_reason: string; ma
   "Provider answered nothing",
   (d) => ({
     detail: `${d.provider} answered without text (finish reason ${d.finish_reason}, max_tokens ${d.max_tokens}).`,
-    members: {
-      ...classed(d, FAILURES.unknown),
-      finish_reason: d.finish_reason,
-      max_tokens: d.max_tokens,
-    },
+    members: { ...classed(d, FAILURES.unknown), finish_reason: d.finish_reason, max_tokens: d.max_tokens },
   }),
 );
 export const ModelRefused = define<Exchange>("model_refused", 502, "Model refused", (d) => ({

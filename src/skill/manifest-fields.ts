@@ -93,10 +93,7 @@ export const TOOLSET_FIELDS = {
   /** The tools that stay on offer, in the spelling of `allowed_tools`; absent: all of them. */
   tool_scope: { kind: "list", orText: true },
   /** Whether the run has the workspace tools, or which of them; absent: `wants_workspace_tools` decides. */
-  workspace_tools: {
-    kind: "any",
-    shape: () => z.union([z.boolean(), z.array(z.enum(WORKSPACE_TOOLS))]),
-  },
+  workspace_tools: { kind: "any", shape: () => z.union([z.boolean(), z.array(z.enum(WORKSPACE_TOOLS))]) },
 } as const satisfies Fields;
 
 /**

@@ -332,11 +332,7 @@ var RefusedForNow = class extends HullError {
 };
 var streaming = (call, { id }) => ({
   ...call,
-  headers: {
-    accept: "text/event-stream",
-    ...call.headers,
-    ...id === null ? {} : { "last-event-id": id }
-  }
+  headers: { accept: "text/event-stream", ...call.headers, ...id === null ? {} : { "last-event-id": id } }
 });
 async function* connection({ transport, settings }, request, seen, failures) {
   const { signal } = settings;
@@ -799,9 +795,7 @@ var FilesClient = class {
 };
 var executionPath = (id) => `/executions/${encodeURIComponent(id)}`;
 function executionStream(transport, call, settings) {
-  if (settings.idempotencyKey === false) {
-    return new EventStream({ transport, call, ends: true, settings });
-  }
+  if (settings.idempotencyKey === false) return new EventStream({ transport, call, ends: true, settings });
   return new EventStream({
     transport,
     call,

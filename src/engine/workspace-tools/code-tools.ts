@@ -69,12 +69,7 @@ export function containerTool(name: ContainerTool, terms: CodeTerms = {}): Agent
     definition: {
       name,
       description,
-      parameters: {
-        type: "object",
-        properties: given,
-        required: [argument],
-        additionalProperties: false,
-      },
+      parameters: { type: "object", properties: given, required: [argument], additionalProperties: false },
     },
     executor: "workspace",
     annotations: { side_effect_level: "process_exec" },

@@ -84,11 +84,7 @@ export const SHIPPED_PROVIDERS: Record<string, ProviderDefinition> = {
     completion_endpoint: COMPLETION,
     json_mode: true,
   },
-  groq: {
-    auth_env: ["GROQ_API_KEY"],
-    base_url: "https://api.groq.com/openai/v1",
-    json_mode: true,
-  },
+  groq: { auth_env: ["GROQ_API_KEY"], base_url: "https://api.groq.com/openai/v1", json_mode: true },
   fireworks: {
     auth_env: ["FIREWORKS_API_KEY"],
     base_url: "https://api.fireworks.ai/inference/v1",
@@ -126,10 +122,5 @@ export const SHIPPED_PROVIDERS: Record<string, ProviderDefinition> = {
     base_url: "http://localhost:8002/v1",
     completion_endpoint: COMPLETION,
   },
-  mock: {
-    api: "mock",
-    auth_style: "none",
-    default_model: "mock",
-    json_mode: true,
-  },
+  mock: { api: "mock", auth_style: "none", default_model: "mock", json_mode: true },
 };

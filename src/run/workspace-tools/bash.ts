@@ -163,10 +163,7 @@ function specOf(
     ...withheldKeys(env, settings.providerKeys),
     timeout_ms: Math.min(Math.max(1, wanted), MAX_BASH_MS),
     grace_ms: settings.grace_ms,
-    limits: {
-      max_output_bytes: MAX_OUTPUT_BYTES,
-      ...(memory_bytes === undefined ? {} : { memory_bytes }),
-    },
+    limits: { max_output_bytes: MAX_OUTPUT_BYTES, ...(memory_bytes === undefined ? {} : { memory_bytes }) },
     input: { mode: "stdin" },
     output: "text",
     detach: known !== null,

@@ -252,10 +252,7 @@ export class McpClient {
     const received = await post(this.#wire, {
       message: { jsonrpc: "2.0", id, method, params: whole },
       ...(raw === undefined ? {} : { raw }),
-      headers: {
-        ...this.#headers(dialect, method, params),
-        ...(dialect?.modern === true ? headers : {}),
-      },
+      headers: { ...this.#headers(dialect, method, params), ...(dialect?.modern === true ? headers : {}) },
       signal,
       onMessage: (message) => {
         if (message.method === "notifications/tools/list_changed") this.#onListChanged();
