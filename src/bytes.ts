@@ -70,6 +70,31 @@ export async function textWithin(
   return text + decoder.decode();
 }
 
+/** The bytes of a body; `null` if they are more than the limit, and then the rest of it is not read. */
+export async function bytesWithin(
+  body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  limit: number,
+): Promise<Uint8Array<ArrayBuffer> | null> {
+  const gathered = new Gathered();
+  for await (const chunk of body) {
+    gathered.push(chunk);
+    if (gathered.bytes > limit) return null;
+  }
+  return gathered.take();
+}
+
+/** How many bytes at the end belong to an incomplete character of UTF-8. */
+export function incompleteTail(data: Uint8Array): number {
+  for (let back = 1; back <= 3 && back <= data.length; back++) {
+    const byte = data[data.length - back] ?? 0;
+    if (byte < 0x80) return 0;
+    if (byte < 0xc0) continue;
+    const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
+    return length > back ? back : 0;
+  }
+  return 0;
+}
+
 /**
  * A stream of what a generator yields.
  * @param cancel called when the reader leaves. Absent: the generator returns, once it has what it waits for

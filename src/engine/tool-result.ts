@@ -2,7 +2,7 @@
  * The result of a tool call: an outcome that does not depend on parsing the text, and the text for the model, within
  * `max_tool_output_bytes`.
  */
-import { join, utf8OrNull } from "../bytes.ts";
+import { incompleteTail, join, utf8OrNull } from "../bytes.ts";
 import type { Part } from "./messages.ts";
 import type { ToolErrorCode } from "./tool-fault.ts";
 
@@ -109,11 +109,12 @@ export class OutputWindow {
       const whole = decode(join([head, tail]));
       return { text: withRemark(whole.text.trim(), whole.replaced), truncated: false };
     }
-    const start = decode(head.subarray(0, boundaryBefore(head, head.length)));
+    const kept = head.length - incompleteTail(head);
+    const start = decode(head.subarray(0, kept));
     const cut = tail.subarray(Math.max(0, tail.length - this.#tailLimit));
     const end = decode(cut.subarray(boundaryAfter(cut)));
-    const kept = boundaryBefore(head, head.length) + cut.length - boundaryAfter(cut);
-    const marker = `[hull: ${this.#total - kept} of ${this.#total} bytes omitted]`;
+    const omitted = this.#total - kept - cut.length + boundaryAfter(cut);
+    const marker = `[hull: ${omitted} of ${this.#total} bytes omitted]`;
     const text = `${start.text.trimStart()}\n${marker}\n${end.text.trimEnd()}`;
     return { text: withRemark(text, start.replaced || end.replaced), truncated: true };
   }
@@ -126,19 +127,6 @@ function withRemark(text: string, replaced: boolean): string {
 function decode(bytes: Uint8Array): { text: string; replaced: boolean } {
   const text = utf8OrNull(bytes);
   return { text: text ?? new TextDecoder().decode(bytes), replaced: text === null };
-}
-
-/** The last index at or before `end` that does not cut a UTF-8 character. */
-function boundaryBefore(bytes: Uint8Array, end: number): number {
-  for (let back = 1; back <= 3 && back <= end; back++) {
-    const byte = bytes[end - back] ?? 0;
-    if (byte < 0x80) return end;
-    if (byte >= 0xc0) {
-      const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
-      return length > back ? end - back : end;
-    }
-  }
-  return end;
 }
 
 /** How many leading bytes are the rest of a split character. */

@@ -2,7 +2,7 @@
  * Turns bytes into text events. It never splits characters, sends bytes that are not UTF-8 as Base64, and lets the
  * redactor see secrets across chunk boundaries.
  */
-import { concat, toBase64, utf8OrNull } from "../bytes.ts";
+import { concat, incompleteTail, toBase64, utf8OrNull } from "../bytes.ts";
 import type { Redactor, StreamRedactor } from "../redact.ts";
 
 /** A piece of a text: `text`, or `b64` if its bytes are not UTF-8. */
@@ -55,16 +55,4 @@ export const textOf = (piece: Piece): string => ("text" in piece ? piece.text : 
 export function pieceOf(bytes: Uint8Array): Piece {
   const text = utf8OrNull(bytes);
   return text === null ? { b64: toBase64(bytes) } : { text };
-}
-
-/** How many bytes at the end belong to an incomplete character. */
-function incompleteTail(data: Uint8Array): number {
-  for (let back = 1; back <= 3 && back <= data.length; back++) {
-    const byte = data[data.length - back] ?? 0;
-    if (byte < 0x80) return 0;
-    if (byte < 0xc0) continue;
-    const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
-    return length > back ? back : 0;
-  }
-  return 0;
 }

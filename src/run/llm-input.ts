@@ -1,6 +1,6 @@
 /** A run's input as the user message of an llm skill. */
 
-import { Gathered, toBase64 } from "../bytes.ts";
+import { bytesWithin, toBase64 } from "../bytes.ts";
 import type { Part } from "../engine/messages.ts";
 import { BodyTooLarge, InputRequired, UnsupportedMediaType } from "../errors/request.ts";
 import type { Manifest } from "../skill/manifest.ts";
@@ -22,12 +22,9 @@ export interface HeldFile {
 }
 
 async function readWithin(body: InputFile["body"], room: number): Promise<Uint8Array> {
-  const gathered = new Gathered();
-  for await (const chunk of body instanceof Uint8Array ? [body] : body) {
-    gathered.push(chunk);
-    if (gathered.bytes > room) throw new BodyTooLarge({ limit: HELD_BYTES });
-  }
-  return gathered.take();
+  const bytes = await bytesWithin(body instanceof Uint8Array ? [body] : body, room);
+  if (bytes === null) throw new BodyTooLarge({ limit: HELD_BYTES });
+  return bytes;
 }
 
 /** The files of a request, completely read. Refuses a file type that no model accepts. */

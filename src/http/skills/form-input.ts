@@ -1,5 +1,5 @@
 /** A form as a skill's input: text in a field, and files. */
-import { Gathered } from "../../bytes.ts";
+import { bytesWithin } from "../../bytes.ts";
 import { BodyTooLarge, FileRequired, InputRequired, UnsupportedMediaType } from "../../errors/request.ts";
 import { dropInput, inputStorage } from "../../run/files.ts";
 import { type Body, HELD_BYTES, HeldBodies, openContent } from "../../run/large-body.ts";
@@ -61,12 +61,8 @@ export async function formInput(
 }
 
 async function readField(name: string, body: Body): Promise<Uint8Array> {
-  const gathered = new Gathered();
-  for await (const chunk of body) {
-    gathered.push(chunk);
-    if (gathered.bytes > HELD_BYTES) throw new BodyTooLarge({ limit: HELD_BYTES });
-  }
-  const text = gathered.take();
+  const text = await bytesWithin(body, HELD_BYTES);
+  if (text === null) throw new BodyTooLarge({ limit: HELD_BYTES });
   decodeUtf8(text, `The field "${name}"`);
   return text;
 }

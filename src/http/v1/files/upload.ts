@@ -1,7 +1,7 @@
 /** Reads the form of an upload to `/v1/files`: one file, and fields before or after it. */
 
 import { EXPIRY_FIELDS } from "../../../api/bodies/v1.ts";
-import { Gathered } from "../../../bytes.ts";
+import { bytesWithin } from "../../../bytes.ts";
 import { firstOf } from "../../../cut.ts";
 import { BadRequest, BodyTooLarge, FileRequired } from "../../../errors/request.ts";
 import type { FileRow } from "../../../registry/stored-files/rows.ts";
@@ -66,13 +66,9 @@ export async function readFileForm(context: RequestContext): Promise<FileRow> {
 
 async function fieldOf({ name, body }: Part): Promise<string> {
   const param = firstOf(name, 64);
-  const gathered = new Gathered();
-  for await (const chunk of body) {
-    gathered.push(chunk);
-    if (gathered.bytes > MAX_FIELD_BYTES)
-      throw new BadRequest({ detail: `The field ${param} is too long.`, param });
-  }
-  return decodeUtf8(gathered.take(), `The field ${param}`);
+  const bytes = await bytesWithin(body, MAX_FIELD_BYTES);
+  if (bytes === null) throw new BadRequest({ detail: `The field ${param} is too long.`, param });
+  return decodeUtf8(bytes, `The field ${param}`);
 }
 
 async function* upTo(body: AsyncIterable<Uint8Array>, limit: number): AsyncGenerator<Uint8Array, void> {
