@@ -162,10 +162,7 @@ function fromSkillHooks(state: AgentState, run: RunState, vault: Vault | null): 
 function fromCompaction(state: AgentState, run: RunState, vault: Vault | null): AgentStep {
   const { compaction, model } = run.spec;
   const asking = askingOf(state, run, vault);
-  const plan =
-    compaction.auto === false
-      ? null
-      : dueCompaction(state.visible, asking.system, compaction, model.context_window, "preflight");
+  const plan = dueCompaction(state.visible, asking.system, compaction, model.context_window, "preflight");
   return plan === null ? fromContext(state, run, asking) : compactionStep(state, run, plan);
 }
 

@@ -123,7 +123,8 @@ function takesShared({ graph, test }: WorkflowSpec, { node: id, item }: AttemptK
   return own(test?.mocks ?? {}, id) === undefined && callsModel(node, item);
 }
 
-function callsModel({ kind, mode, verify }: Node, item: number | undefined): boolean {
+/** @param item of a map: without one, only the map itself is meant */
+export function callsModel({ kind, mode, verify }: Node, item?: number): boolean {
   if (kind === "map") return item !== undefined;
   if (kind === "verify") return mode === "agent" && verify?.command === undefined;
   return kind === "stage" || kind === "subagent";

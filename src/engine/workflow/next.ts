@@ -8,6 +8,7 @@ import type { AttemptKey, Stage, StageError } from "./answers.ts";
 import { sizeOf, type WorkflowArtifact } from "./artifacts.ts";
 import { uncompensated, undoes } from "./compensation.ts";
 import type { Node } from "./graph.ts";
+import { callsModel } from "./mock-script.ts";
 import { failed, type IdSource, instantOutcome, mapOutcome, waitOutcome, waitsUntil } from "./outcomes.ts";
 import type { Outcome, WorkflowRecord } from "./records.ts";
 import { recordedPlace, replayed, suffix } from "./replay.ts";
@@ -84,7 +85,7 @@ export function sharersOf(state: WorkflowState): number {
   const { spec, visits, ready, stopped } = state;
   const spending = (id: string): Node | null => {
     const node = spec.graph.nodes[id];
-    return node !== undefined && callsModels(node) ? node : null;
+    return node !== undefined && (node.kind === "map" || callsModel(node)) ? node : null;
   };
   const waiting = stopped === null ? ready.filter((id) => visits.every(({ node }) => node !== id)) : [];
   return visits.reduce(
@@ -94,11 +95,6 @@ export function sharersOf(state: WorkflowState): number {
     },
     waiting.filter((id) => spending(id) !== null).length,
   );
-}
-
-function callsModels({ kind, mode, verify }: Node): boolean {
-  if (kind === "verify") return mode === "agent" && verify?.command === undefined;
-  return kind === "stage" || kind === "subagent" || kind === "map";
 }
 
 /** The items of a map that run, or that it still needs. */
