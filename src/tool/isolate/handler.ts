@@ -15,6 +15,7 @@ import HANDLER_HARNESS from "./handler-harness.mjs?raw";
 import type { FolderFile, HandlerRpc, HarnessCall, HostCallback } from "./handler-rpc.ts";
 import HARNESS from "./harness.mjs?raw";
 import {
+  answerParts,
   type IsolateCode,
   type IsolateLimits,
   type IsolateOutcome,
@@ -107,7 +108,9 @@ export async function callHandler(
   };
   if (outcome.by === "time" || (outcome.by === "error" && overCpu(outcome.message))) return late();
   if (outcome.by === "error") return ended("tool_error", outcome.message);
-  const answer = answerShape.safeParse(whole(outcome.value));
+  // The answer of a call that changed no file is short.
+  const short = answerParts(outcome.value);
+  const answer = answerShape.safeParse(short === null ? outcome.value : { ...short, ...UNCHANGED });
   if (!answer.success) return ended("tool_error", OUT_OF_TURN);
   const { kind, text, ...changes } = answer.data;
   if (kind === "timeout") return late();
@@ -117,13 +120,6 @@ export async function callHandler(
   const value = kind === "value" ? parsedJson(text) : undefined;
   if (value === undefined) return failed(`The result cannot be sent as JSON: ${firstOf(text, 200)}.`);
   return { outcome: { value, fault: null, duration_ms, exit_code: null, diagnostics: [] }, changes };
-}
-
-/** Expands the short answer of a call that changed no file. */
-function whole(value: unknown): unknown {
-  const end = typeof value === "string" ? value.indexOf("\n") : -1;
-  if (typeof value !== "string" || end === -1) return value;
-  return { kind: value.slice(0, end), text: value.slice(end + 1), ...UNCHANGED };
 }
 
 /**

@@ -8,7 +8,7 @@ import { parsedJson } from "../../skill/json-depth.ts";
 import type { Json } from "../../skill/manifest.ts";
 import HARNESS from "./harness.mjs?raw";
 import HOOK_HARNESS from "./hook-harness.mjs?raw";
-import { type IsolateCode, type Isolates, overCpu, withinTime } from "./isolate.ts";
+import { answerParts, type IsolateCode, type Isolates, overCpu, withinTime } from "./isolate.ts";
 import { guardLoops } from "./loop-guard.ts";
 
 const MAIN = "hull.js";
@@ -58,7 +58,7 @@ export async function callInIsolate(call: IsolateCall): Promise<Json> {
   const outcome = await withinTime(isolate.call(hook, asked, timeoutMs, MAX_RESULT), timeoutMs, signal);
   if (outcome.by === "signal") throw signal?.reason;
   if (outcome.by === "error" && !overCpu(outcome.message)) throw failed(outcome.message);
-  const answer = outcome.by === "answer" ? answered(outcome.value) : undefined;
+  const answer = outcome.by === "answer" ? answerParts(outcome.value) : undefined;
   if (answer === undefined || answer?.kind === "timeout") {
     if (id !== null) isolates.abandon(id);
     throw new HookTimeout({ hook, timeout_ms: timeoutMs });
@@ -68,13 +68,6 @@ export async function callInIsolate(call: IsolateCall): Promise<Json> {
   if (kind === "thrown") throw failed(text);
   if (kind !== "value") throw new HookInvalid({ hook, reason: shortened(redactor.text(text)) });
   return parsed(hook, text);
-}
-
-/** The parts of the harness's answer; `null`: it is malformed. */
-function answered(value: unknown): { kind: string; text: string } | null {
-  if (typeof value !== "string") return null;
-  const end = value.indexOf("\n");
-  return end === -1 ? null : { kind: value.slice(0, end), text: value.slice(end + 1) };
 }
 
 function parsed(hook: string, text: string): Json {

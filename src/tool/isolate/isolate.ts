@@ -118,6 +118,13 @@ export async function withinTime(
   }
 }
 
+/** The parts of a harness's short answer; `null`: it is none. */
+export function answerParts(value: unknown): { kind: string; text: string } | null {
+  if (typeof value !== "string") return null;
+  const end = value.indexOf("\n");
+  return end === -1 ? null : { kind: value.slice(0, end), text: value.slice(end + 1) };
+}
+
 /** Whether the platform ended an isolate because of its CPU use. */
 export const overCpu = (message: string): boolean => /exceeded CPU time limit/i.test(message);
 
