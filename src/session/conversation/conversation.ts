@@ -418,3 +418,18 @@ export const onSession =
   <I, O>(work: (input: I, row: SessionRow, caller: SessionCaller) => O | Promise<O>) =>
   async (input: I, caller: SessionCaller): Promise<O> =>
     work(input, await conversation.ready(caller), caller);
+
+/** The session of an operation, and who called it. */
+export interface OperationContext {
+  session: SessionRow;
+  caller: SessionCaller;
+}
+
+/** Wraps operations on a session of a kind that must exist. @param rowOf reads what the session has for its kind */
+export const onKind =
+  <R>(conversation: Conversation, kind: SessionKind, rowOf: () => R) =>
+  <I, O>(work: (input: I, row: R, at: OperationContext) => O | Promise<O>) =>
+  async (input: I, caller: SessionCaller): Promise<O> => {
+    const session = await conversation.ready(caller, kind);
+    return work(input, rowOf(), { session, caller });
+  };

@@ -1,9 +1,8 @@
 /** The operations of a session's daemon, by name (`rpc.ts`). */
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { DaemonNotRunning, DaemonQueueFull, DaemonRunning } from "../../errors/daemon.ts";
-import type { Conversation } from "../conversation/conversation.ts";
+import { type Conversation, onKind } from "../conversation/conversation.ts";
 import type { Handlers, SessionCaller } from "../conversation/rpc.ts";
-import type { SessionRow } from "../conversation/store.ts";
 import type { NamedRequest } from "../named-request.ts";
 import { MAX_ROW_WAIT_MS, waitAtMost } from "../wait-at-most.ts";
 import type { DaemonSummary } from "./answers.ts";
@@ -24,16 +23,7 @@ const PUBLISHED_MS = 120_000;
 export function daemonHandlers(conversation: Conversation, daemon: Daemon): Handlers<DaemonOperations> {
   const { log, runs } = conversation;
   const summary = (): DaemonSummary => summaryOf(daemon, log);
-
-  /** Wraps an operation on a daemon that must exist. */
-  const onDaemon =
-    <I, O>(
-      work: (input: I, row: DaemonRow, at: { session: SessionRow; caller: SessionCaller }) => O | Promise<O>,
-    ) =>
-    async (input: I, caller: SessionCaller): Promise<O> => {
-      const session = await conversation.ready(caller, "daemon");
-      return work(input, daemon.settled(), { session, caller });
-    };
+  const onDaemon = onKind(conversation, "daemon", () => daemon.settled());
   /** Notes something that may wake a running daemon, once for each request. */
   const changed = (row: DaemonRow, request: NamedRequest, id: string, change: () => void): DaemonSummary =>
     conversation.once(request, () => {

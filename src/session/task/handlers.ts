@@ -1,14 +1,13 @@
 /** The operations of a session that is a task, or that delegates tasks, by name (`rpc.ts`). */
 import { TaskClosed, TaskNotAwaiting, TaskRunning } from "../../errors/task.ts";
-import { type Conversation, onSession } from "../conversation/conversation.ts";
-import type { Handlers, SessionCaller } from "../conversation/rpc.ts";
+import { type Conversation, onKind, onSession } from "../conversation/conversation.ts";
+import type { Handlers } from "../conversation/rpc.ts";
 import { MAX_ROW_WAIT_MS, waitAtMost } from "../wait-at-most.ts";
 import type { Delegates } from "./delegates.ts";
 import { Lineage } from "./lineage.ts";
 import type { TaskOperations, TaskWait } from "./rpc.ts";
-import type { TaskRow } from "./store.ts";
 import type { Task } from "./task.ts";
-import { type OperationContext, TaskRuns } from "./task-runs.ts";
+import { TaskRuns } from "./task-runs.ts";
 
 /** A task that ends within this time, in ms, gets only one row in the list, unless the caller waits for it there. */
 const BEGUN_MS = 250;
@@ -22,13 +21,7 @@ export function taskHandlers(
   const runs = new TaskRuns(conversation, task);
 
   const within = onSession(conversation);
-  /** Wraps an operation on a task that must exist. */
-  const onTask =
-    <I, O>(work: (input: I, row: TaskRow, at: OperationContext) => O | Promise<O>) =>
-    async (input: I, caller: SessionCaller): Promise<O> => {
-      const session = await conversation.ready(caller, "task");
-      return work(input, task.row(), { session, caller });
-    };
+  const onTask = onKind(conversation, "task", () => task.row());
 
   const lineage = new Lineage();
 

@@ -12,11 +12,11 @@ import { ignoreMissing, sessionClient } from "../../run/session-client.ts";
 import type { TaskSettings } from "../../run/task/handle.ts";
 import { nextRun } from "../../run/workflow/next-run.ts";
 import type { Json } from "../../skill/manifest.ts";
-import type { Conversation } from "../conversation/conversation.ts";
+import type { Conversation, OperationContext } from "../conversation/conversation.ts";
 import { forkInto } from "../conversation/fork.ts";
 import { compaction } from "../conversation/manual-compaction.ts";
 import type { SessionCaller } from "../conversation/rpc.ts";
-import type { ConversationStore, SessionRow } from "../conversation/store.ts";
+import type { ConversationStore } from "../conversation/store.ts";
 import type { NamedRequest } from "../named-request.ts";
 import { type AskAbove, checkBelow } from "./lineage.ts";
 import type { TaskOperations, TaskWork } from "./rpc.ts";
@@ -31,12 +31,6 @@ interface FurtherRun {
   /** Data that the model reads in addition to the task. */
   payload?: Json;
   request: NamedRequest;
-}
-
-/** The session of an operation, and who called it. */
-export interface OperationContext {
-  session: SessionRow;
-  caller: SessionCaller;
 }
 
 /** How to compact a conversation before the next run: without a model. */
