@@ -113,8 +113,8 @@ export async function listStoredSkills(context: RequestContext): Promise<Respons
     const found = await searchedSkills(context, wanted, query.get("top_k"));
     return answer(found, found.length);
   }
-  const named = openai ? await namedIn(query, "after", "skill", (id) => findSkill(env, tenant, id)) : null;
-  const after = openai ? (named?.created_us ?? null) : await pageOf(context, query);
+  const named = () => namedIn(query, "after", "skill", (id) => findSkill(env, tenant, id));
+  const after = openai ? ((await named())?.created_us ?? null) : await pageOf(context, query);
   const ascending = openai && ascendingOf(query);
   const page = { limit: limit + 1, after, ascending, withEmpty: dialect === "anthropic_legacy" };
   return answer(await listSkills(env, tenant, page), limit);
@@ -238,10 +238,8 @@ export async function listStoredSkillVersions(context: RequestContext, params: P
   const limit = limitOf(query, { min: openai ? 0 : 1, max: VERSIONS_LIMIT[dialect] });
   const { id } = await skillOf(context, params);
   const ascending = openai ? ascendingOf(query) : dialect === "anthropic_legacy";
-  const named = openai
-    ? await namedIn(query, "after", "version", (name) => findVersion(env, tenant, id, name))
-    : null;
-  const after = openai ? (named?.number ?? null) : await pageOf(context, query);
+  const named = () => namedIn(query, "after", "version", (name) => findVersion(env, tenant, id, name));
+  const after = openai ? ((await named())?.number ?? null) : await pageOf(context, query);
   const rows = await listVersions(env, tenant, id, { limit: limit + 1, after, ascending });
   return pageAnswer(context, { rows, limit }, versionDocument, ({ number }) => number);
 }
