@@ -12,7 +12,7 @@ import type { Background } from "./log.ts";
 const COLLECT_MS = 200;
 /** When this many rows are waiting, they are sent earlier. */
 const MOST_COLLECTED = 500;
-/** A row that is added this long after the last one, in ms, is sent at once. */
+/** A row that is added this long after the last one, in ms, is sent at once, but not before the caller's answer. */
 const QUIET_MS = 100;
 /**
  * A caller that has not begun to send its rows within this time, in ms, no longer runs, so another caller sends them. A
@@ -67,7 +67,8 @@ export class RowCollector<Row> {
     }
     this.#collectedSince = now;
     const sent = async (): Promise<void> => {
-      if (!isQuiet) await new Promise((resolve) => setTimeout(resolve, COLLECT_MS));
+      // The local database writes in the thread of the Worker, so an answer waits for a write that begins before it.
+      await new Promise((resolve) => setTimeout(resolve, isQuiet ? 0 : COLLECT_MS));
       this.#collectedSince = null;
       await this.#sendWaiting(write);
     };

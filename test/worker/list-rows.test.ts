@@ -143,6 +143,7 @@ describe("the ends of runs", () => {
     const { DB } = watched((batch) => (batch === 2 ? gate : undefined));
     const deployment = new Deployment({ ...bindings, DB });
     const notes = queueRows(deployment, [ended("slow")], () => {});
+    await expect.poll(() => notes.map(({ state }) => state)).toEqual(["sending"]);
     const flushed = flushRows(deployment);
     forward(5000);
     let over = false;
