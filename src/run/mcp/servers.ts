@@ -7,7 +7,6 @@ import type { Settings } from "../../env.ts";
 import { HullError } from "../../errors.ts";
 import { logLine } from "../../log.ts";
 import type { JsonObject, McpServer } from "../../skill/manifest.ts";
-import { toolPrefix } from "../../skill/mcp-servers.ts";
 import type { AllowedHosts } from "../../tool/mcp/address.ts";
 import { type ListedTool, McpClient } from "../../tool/mcp/client.ts";
 import type { FailureKind, McpFailure, Reply } from "../../tool/mcp/failure.ts";
@@ -86,13 +85,6 @@ export class RunServers {
       }
     }
     return { tools, failed };
-  }
-
-  /** The tool that a model calls by this name; `null`: none of the owner's servers has it. */
-  async named(owner: ServerOwner, name: string): Promise<FoundTool | null> {
-    if (!owner.servers.some((server) => name.startsWith(toolPrefix(server.name)))) return null;
-    const { tools } = await this.toolsOf(owner);
-    return tools.find((tool) => tool.name === name) ?? null;
   }
 
   /** Calls a tool. */

@@ -108,11 +108,6 @@ export class SessionFiles implements WorkspaceAccess {
     return this.#changed((workspace) => workspace.keys(digests));
   }
 
-  /** As `Workspace.changes`, for watched paths. */
-  changes(after: number, limit: number) {
-    return this.#workspace().changes(after, limit);
-  }
-
   /** Removes contents that are no longer needed. */
   async collect(): Promise<void> {
     const { store, now } = this.#options;

@@ -43,7 +43,7 @@ export function forgetFiles(sql: SqlStorage): void {
   for (const table of [...FILE_TABLES, "workspace_object"]) sql.exec(`DELETE FROM ${table}`);
 }
 
-/** How many changes to remember for watchers. */
+/** How many changes to remember. */
 const REMEMBERED = 10_000;
 
 interface WorkspaceHost {
@@ -131,23 +131,6 @@ export class Workspace {
       }
       return outcomes;
     });
-  }
-
-  /**
-   * Changes after a version, oldest first. `complete`: none of them is forgotten. If not complete, a watcher must
-   * compare the file list with what it knows.
-   */
-  changes(after: number, limit: number): { changes: WatchedChange[]; version: number; complete: boolean } {
-    const { version } = this.#totals() ?? { version: 0 };
-    if (version <= after) return { changes: [], version, complete: true };
-    const changes = this.#sql
-      .exec<WatchedChange & Record<string, SqlStorageValue>>(
-        "SELECT path, kind, version FROM workspace_change WHERE version > ? ORDER BY version LIMIT ?",
-        after,
-        limit,
-      )
-      .toArray();
-    return { changes, version, complete: changes[0]?.version === after + 1 };
   }
 
   /** When a path last changed, Unix ms; `null`: never, or so long ago that it is forgotten. */
