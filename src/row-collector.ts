@@ -31,7 +31,6 @@ export interface RowNote {
 
 const isUnderway = ({ state }: RowNote): boolean => state === "waiting" || state === "sending";
 
-/** A row with its note. */
 interface Held<Row> {
   row: Row;
   note: RowNote;

@@ -7,7 +7,6 @@ import { type GraphEdge, LINE, layOut, NODE_HEIGHT, NODE_WIDTH } from "./graph-l
 import { table } from "./table.ts";
 import { type Html, pretty, short } from "./text.ts";
 
-/** The state of a node in a run. */
 export interface NodeState {
   /** A class of the stylesheet: `done`, `failed`, `runs`, `waits`, `next`. */
   cls: string;

@@ -117,7 +117,6 @@ export function definitionOf(tool: Tool): ToolDefinition {
   };
 }
 
-/** Reads one definition. */
 function readTool(definition: JsonObject, path: string): { tool: Tool } | { faults: Fault[] } {
   const { command = null, ...given } = present(definition, definitionShape());
   given.parameters ??= {};

@@ -70,7 +70,6 @@ export interface ExchangeOptions {
   stream: boolean;
   /** Unix ms after which no attempt begins. Absent: none. */
   deadline_at?: number | undefined;
-  /** Called with each target that fails. */
   onFailed?: ((target: ModelTarget, error: unknown) => void) | undefined;
   /** Called when the call is admitted. Errors before that are no faults of the answer. */
   onAdmitted?: (() => void) | undefined;

@@ -34,7 +34,6 @@ export const textWithFiles = named(
   z.object({ text: text(), files: z.readonly(z.array(producedFile)) }),
 );
 
-/** A file of a session. */
 export type SessionFile = z.infer<typeof sessionFile>;
 export const sessionFile = named(
   "SessionFile",

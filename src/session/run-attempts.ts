@@ -100,7 +100,6 @@ export abstract class RunAttempts<A extends RunAttempt> {
     else this.#startNext(run);
   }
 
-  /** A run was settled. */
   protected settled(run: string): void {
     const attempt = this.attemptOf(run);
     if (attempt !== null) attempt.settled = true;

@@ -201,7 +201,6 @@ function skillTool() {
   });
 }
 
-/** The plugin of a skill. */
 export type PluginOfSkill = Read<typeof pluginOfSkill>;
 function pluginOfSkill() {
   return z.object({

@@ -59,7 +59,6 @@ function changed(
 
 const fault = (path: string, message: string): Edited => ({ faults: [{ path, message }] });
 
-/** Changes one node. */
 const onNode =
   (op: string, change: (node: JsonObject, input: EditInput) => JsonObject | Fault): Operation =>
   (graph, input, source) => {

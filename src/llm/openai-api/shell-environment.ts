@@ -43,7 +43,6 @@ const containerSkill = () =>
       },
     },
   );
-/** A skill of a container. */
 export type ContainerSkill = z.infer<ReturnType<typeof containerSkill>>;
 
 /** Members of a new container: its skills, the stored files of its input folder, the hosts that its commands may reach. */

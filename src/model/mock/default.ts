@@ -74,7 +74,6 @@ export function defaultTurn(
   return { ...base, blocks: [{ type: "output_text", text }], stop_reason: demo ? "end_turn" : "other" };
 }
 
-/** A completion. */
 function completion(
   { prefix, suffix = "" }: { prefix: string; suffix?: string },
   asked: Asked,

@@ -25,7 +25,6 @@ const conversationShape = z.lazy(() =>
   }),
 );
 
-/** An item, with an id. */
 export type ItemRow = z.output<typeof itemShape>;
 const itemShape = z.lazy(() => z.object({ seq: z.int(), id: z.string(), item: json() }));
 

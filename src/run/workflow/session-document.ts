@@ -3,7 +3,6 @@ import { type Transcript, transcriptShape } from "../../llm/transcript.ts";
 import { asJson, isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 
-/** The parts of a session. */
 export interface SessionParts {
   transcript: Transcript | null;
   /** The run's record; `null`: there is none. */

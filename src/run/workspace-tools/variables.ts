@@ -1,6 +1,5 @@
 /** Sets the variables of a command. Pure. */
 
-/** Variables by name. */
 export type Variables = { readonly [name: string]: string };
 
 /** The command, preceded by its variables on the same line, so that line numbers in bash's messages stay right. */

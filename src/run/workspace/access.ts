@@ -4,7 +4,6 @@
  */
 import { WORKSPACE_LIMITS } from "../../tool/workspace-path.ts";
 
-/** A file of a workspace. */
 export interface WorkspaceFile {
   path: string;
   size: number;

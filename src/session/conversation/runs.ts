@@ -38,7 +38,6 @@ interface RunsOptions extends EndOptions {
 
 /** `again`: a record arrived while the driver was about to rest. */
 interface AgentRunAttempt extends RunAttempt {
-  /** The status in the run's row. */
   status: RunRow["status"];
   /** Stored records that the driver has not seen yet. */
   incoming: AgentRecord[];

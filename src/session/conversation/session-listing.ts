@@ -324,7 +324,6 @@ export class SessionListing {
   }
 }
 
-/** A session as a list entry. */
 function listEntry({ id, state, created_at, parent_id, metadata }: SessionRow): SessionEntry {
   return { id, state, created_at: new Date(created_at).toISOString(), parent_id, metadata };
 }

@@ -318,7 +318,6 @@ interface Announced {
   granted: Share | null;
 }
 
-/** The budgets of a task. */
 const budgetsOf = ({ budgets }: TaskSettings, work: TaskWork): Share =>
   budgets ??
   ("agent" in work

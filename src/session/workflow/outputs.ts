@@ -30,7 +30,6 @@ export function outcomeKey(
   return `${sessionPrefix(tenant, id)}outputs/${place}`;
 }
 
-/** Where an outcome is stored. */
 export interface StoredOutcome {
   key: string;
   /** Whether it belongs to an item of a map: then the state keeps only its text and its artifacts. */

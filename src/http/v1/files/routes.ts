@@ -132,6 +132,5 @@ async function cursorOf({ env, tenant }: RequestContext, query: URLSearchParams,
   return file?.created_us ?? null;
 }
 
-/** The answer with a page of files. */
 const filesPage = (context: RequestContext, rows: readonly FileRow[], limit: number): Promise<Response> =>
   pageAnswer(context, { rows, limit }, fileDocument, ({ created_us }) => created_us);
