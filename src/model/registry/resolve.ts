@@ -22,8 +22,6 @@ interface ModelChoice {
   provider: string;
   /** The provider's own name for it. */
   model: string;
-  /** The alias in the request. */
-  alias?: string;
   tool_format: "native" | "text";
   /** The reason for this provider, as the end of "It was chosen …". */
   how: string;
@@ -71,7 +69,6 @@ export function resolveModel(
   return {
     provider,
     model,
-    ...(alias === undefined ? {} : { alias }),
     tool_format: toolFormat(registry, provider, model, alias),
     how: found.how,
     warnings,

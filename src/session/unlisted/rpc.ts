@@ -47,11 +47,9 @@ export type ExecutionEvents =
   | { ok: false; error: ErrorData };
 
 export interface ExecutionStatus {
-  id: string;
   /** Id of the agent run, without the session; `null`: it is no agent run. */
   run_id: string | null;
   skill: string;
-  digest: string;
   status: "running" | "done" | "error" | "cancelled";
   /** Unix ms. */
   created_at: number;

@@ -192,13 +192,13 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     this.ensure();
     const known = this.#known(caller);
     if (known === null) return null;
-    const { call, run, id } = known;
-    const { name: skill, digest, outcome } = call;
+    const { call, run } = known;
+    const { name: skill, outcome } = call;
     const { created_at, settled_at: finished_at } = run;
     const run_id = operationOf(call) === "runs" ? anonymousRunId(run.id) : null;
     const result = outcome?.ok ? { headers: outcome.headers, size: outcome.size } : null;
     const error = outcome?.ok === false ? outcome.error : null;
-    return { id, run_id, skill, digest, status: stateOf(run), created_at, finished_at, result, error };
+    return { run_id, skill, status: stateOf(run), created_at, finished_at, result, error };
   }
 
   steps(caller: string, page: { after: number; limit: number }): string | null {

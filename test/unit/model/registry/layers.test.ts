@@ -25,7 +25,7 @@ describe("layers", () => {
   test("define providers, and aliases that lead to them", () => {
     const registry = layered(root);
     const choice = choose({ model: "my-fast" }, variables, registry);
-    expect(choice).toMatchObject({ provider: "my_proxy", model: "vendor/fast", alias: "my-fast" });
+    expect(choice).toMatchObject({ provider: "my_proxy", model: "vendor/fast" });
     expect(resolveTarget(choice, env(variables), registry)).toMatchObject({
       url: "https://llm.example.com/v1/chat/completions",
       headers: { authorization: "Bearer key-of-proxy" },

@@ -79,28 +79,23 @@ describe("resolution, in order", () => {
   const { LOCAL_LLM_BASE_URL: __, LOCAL_LLM_MODEL: ___, ...noLocal } = noProvider;
   const { HULL_LLM_MODEL: ____, ...noModel } = noLocal;
 
-  test.each<[string, ModelSelector, Variables, { provider: string; model: string; alias?: string }]>([
+  test.each<[string, ModelSelector, Variables, { provider: string; model: string }]>([
     ["the option", { provider: "openai" }, everything, { provider: "openai", model: "gpt-6-luna" }],
     ["another name", { provider: "gemini" }, everything, { provider: "google", model: "gemini-2.0-flash" }],
     [
       "option and alias",
       { provider: "mock", model: "mid" },
       everything,
-      { provider: "mock", model: "gpt-6-luna", alias: "mid" },
+      { provider: "mock", model: "gpt-6-luna" },
     ],
-    [
-      "alias",
-      { model: "frontier" },
-      everything,
-      { provider: "anthropic", model: "claude-sonnet-5", alias: "frontier" },
-    ],
+    ["alias", { model: "frontier" }, everything, { provider: "anthropic", model: "claude-sonnet-5" }],
     ["auto", { provider: "auto", model: "gpt-4o" }, everything, { provider: "openai", model: "gpt-4o" }],
     ["environment", { model: "gpt-4o" }, everything, { provider: "groq", model: "gpt-4o" }],
     ["environment, both", {}, everything, { provider: "groq", model: "gemini-2.0-flash" }],
     ["local, model named", { model: "gpt-4o" }, noProvider, { provider: "local", model: "gpt-4o" }],
     ["local, model set", {}, noProvider, { provider: "local", model: "lm" }],
     ["inferred", { model: "grok-3" }, noLocal, { provider: "xai", model: "grok-3" }],
-    ["tier", { model_tier: "mid" }, noLocal, { provider: "openai", model: "gpt-6-luna", alias: "mid" }],
+    ["tier", { model_tier: "mid" }, noLocal, { provider: "openai", model: "gpt-6-luna" }],
     ["tier beside a model", { model: "o1", model_tier: "mid" }, noLocal, { provider: "openai", model: "o1" }],
     ["environment's model", {}, noLocal, { provider: "google", model: "gemini-2.0-flash" }],
     ["default", {}, noModel, { provider: "anthropic", model: "claude-haiku-4-5-20251001" }],
@@ -120,8 +115,8 @@ describe("resolution, in order", () => {
       { provider: "openai", model: "o1" },
     ],
   ])("%s", (_name, wish, variables, expected) => {
-    const { provider, model, alias, warnings } = choose(wish, variables);
-    expect({ provider, model, ...(alias === undefined ? {} : { alias }) }).toEqual(expected);
+    const { provider, model, warnings } = choose(wish, variables);
+    expect({ provider, model }).toEqual(expected);
     expect(warnings).toEqual([]);
   });
 
