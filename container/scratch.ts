@@ -35,9 +35,10 @@ const CHANGE_STEP_MS = 20;
 const MOST_OPENINGS = 100;
 
 /**
- * A folder is used again, under a new name, only if certainly none of its processes is left and none of them changed
- * anything in it; times and inodes show that. Otherwise a process that outlived its execution, or what it left, could reach
- * the files of another one. Folders are made in advance, since on common file systems making and removing three folders
+ * Where processes have a uid of their own, no folder is used twice: a process that outlived its execution could reach the
+ * files of another one, and another execution could watch the inode of a folder that it knows. Where processes have the
+ * runner's uid, and can reach everything of each other anyway, a folder is used again under a new name if certainly none of
+ * its processes is left and none of them changed anything in it; times and inodes show that. Folders are made in advance, since on common file systems making and removing three folders
  * takes as long as starting a small process. Single folders are made and removed synchronously: passing such a call to a
  * thread costs more than the call itself.
  */
@@ -79,7 +80,7 @@ export class ScratchRoot {
    * ended. @param gone whether certainly none of them is left
    */
   release(scratch: Scratch, gone: boolean): void {
-    if (gone && this.#ready.length < MOST_READY && isUnchanged(scratch)) {
+    if (gone && this.#group === null && this.#ready.length < MOST_READY && isUnchanged(scratch)) {
       this.#ready.push(this.#rename(scratch));
       return;
     }
