@@ -59,7 +59,7 @@ export class EventLog {
       this.#timer = setTimeout(() => this.#tryFlush(), wait);
       return;
     }
-    this.#store.appendEvent(event);
+    this.#store.appendEvents([event]);
     this.announce(text);
   }
 
@@ -76,7 +76,7 @@ export class EventLog {
   flush(): void {
     const [event] = this.take();
     if (event === undefined) return;
-    this.#store.appendEvent(event);
+    this.#store.appendEvents([event]);
     this.announce(true);
   }
 

@@ -29,6 +29,6 @@ export function sendRestart({ store, events }: SessionLog): void {
   const last = store.events(Math.max(0, store.lastEvent() - LOOKED_AT)).findLast(isOwn);
   if (last?.event !== "delta" && last?.event !== "thought") return;
   const { round = 0 } = last.data;
-  store.appendEvent({ event: "round", data: { round, restarted: true } });
+  store.appendEvents([{ event: "round", data: { round, restarted: true } }]);
   events.announce();
 }

@@ -260,7 +260,7 @@ export class ConversationStore {
     return { records: this.records(from), whole: from === after };
   }
 
-  /** Stores events as one row; returns the number of the last. */
+  /** Stores events as one row; returns the number of the last, counted from 1. */
   appendEvents(events: readonly RunEvent[]): number {
     const event = events.at(-1);
     if (event === undefined) return this.#events.last();
@@ -268,11 +268,6 @@ export class ConversationStore {
     const bytes = this.#events.insert(seq, [...events]);
     if (bytes <= KEPT_BYTES) this.#known.lastEvent = { seq, event };
     return seq;
-  }
-
-  /** Stores one event; returns its number, from 1. */
-  appendEvent(event: RunEvent): number {
-    return this.appendEvents([event]);
   }
 
   lastEvent(): number {

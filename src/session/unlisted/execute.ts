@@ -81,7 +81,7 @@ async function handleOf(
         const data = { execution_id: id, request_id: run.request_id, ...what, ...about };
         store.transaction(() => {
           calls.noteBegun();
-          store.appendEvent(log.redacted({ event: "start", data }));
+          store.appendEvents([log.redacted({ event: "start", data })]);
         });
         log.events.announce();
       }
