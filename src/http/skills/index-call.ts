@@ -63,9 +63,10 @@ export async function indexedCall<T>(
 }
 
 /** @param code of the error that ended the call; `null`: it has an answer */
-function ended(run: RunEntry, code: string | null, said: unknown): RunEntry {
+function ended(run: RunEntry, code: string | null, log: RunContext["log"]): RunEntry {
   const now = Date.now();
-  const { data } = usageShape.safeParse(said);
+  // A script has no usage, and to refuse a value costs more than to read one.
+  const data = log.usage === undefined ? undefined : usageShape.safeParse(log).data;
   const failed = code === ClientClosedRequest.code ? "cancelled" : "error";
   return {
     ...run,
