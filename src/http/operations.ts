@@ -14,7 +14,6 @@ import type { RequestContext } from "./context.ts";
 import { NO_INPUT, runEvents, silentHandle } from "./event-answer.ts";
 import { executionOf } from "./execution-client.ts";
 import { accountOf } from "./llm/account.ts";
-import { responseOf } from "./response.ts";
 import { namedSkillHeaders } from "./run-headers.ts";
 import { runId } from "./run-id.ts";
 import { durableCall, requestHash } from "./skills/idempotency.ts";
@@ -114,7 +113,7 @@ async function answer(
       done: (output) => output?.done ?? { duration_ms: context.durationMs },
     });
   const output = await indexed(silentHandle(context, id, context.request.signal), request);
-  return responseOf(output.body, { ...headers, ...output.headers });
+  return new Response(output.body, { headers: { ...headers, ...output.headers } });
 }
 
 const indexed = (handle: OperationHandle, request: OperationRequest): Promise<RunOutput> =>

@@ -6,7 +6,6 @@ import { openObject } from "../run/large-body.ts";
 import { logError } from "../run/problem.ts";
 import { type ByteRange, noneMatch, requestedRange } from "./conditional.ts";
 import type { RequestContext } from "./context.ts";
-import { responseOf } from "./response.ts";
 
 interface Representation {
   size: number;
@@ -46,18 +45,18 @@ export async function answerBytes(
   const { request } = context;
   const { size, etag, open } = representation;
   const headers: Record<string, string> = { ...representation.headers, "accept-ranges": "bytes", etag };
-  if (noneMatch(request, etag)) return responseOf(null, headers, 304);
+  if (noneMatch(request, etag)) return new Response(null, { status: 304, headers });
   // Only GET supports ranges (RFC 9110 §14.2).
   const range = request.method === "GET" ? requestedRange(request, size, etag) : null;
   if (range === "unsatisfiable") throw new RangeNotSatisfiable({ size });
   const { start, end } = range ?? { start: 0, end: size };
   headers["content-length"] = String(end - start);
-  if (request.method === "HEAD") return responseOf(null, headers);
+  if (request.method === "HEAD") return new Response(null, { headers });
   const opened = await open(range);
   const bytes = opened instanceof Uint8Array ? opened : sentWhole(context, opened, end - start);
-  if (range === null) return responseOf(bytes, headers);
+  if (range === null) return new Response(bytes, { headers });
   headers["content-range"] = `bytes ${start}-${end - 1}/${size}`;
-  return responseOf(bytes, headers, 206);
+  return new Response(bytes, { status: 206, headers });
 }
 
 /**

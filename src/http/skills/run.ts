@@ -16,7 +16,6 @@ import { isTextType } from "../../skill/media.ts";
 import { discardBody } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { runEvents, silentHandle } from "../event-answer.ts";
-import { responseOf } from "../response.ts";
 import { headersOf, withHeaders } from "../run-headers.ts";
 import { runId } from "../run-id.ts";
 import { wantsEvents } from "../sse.ts";
@@ -166,7 +165,7 @@ async function whole(run: OpenRun, headers: Record<string, string>, watch: Watch
   };
   try {
     const output = await perform(handle);
-    return responseOf(output.body, { ...headers, ...output.headers });
+    return new Response(output.body, { headers: { ...headers, ...output.headers } });
   } catch (error) {
     throw state.fault ?? error;
   }
