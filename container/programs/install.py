@@ -36,7 +36,9 @@ def install(wanted):
     os.mkdir(target)
     file = wanted["file"] or requirements_of(wanted["metadata"], folder)
     command = [sys.executable, "-I", "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--no-cache-dir"]
-    command += ["--no-compile", "--no-color", "--progress-bar", "off", "--target", target, "--requirement", file]
+    # Otherwise pip examines all packages of the interpreter, for half of its time, for warnings that nobody reads.
+    command += ["--no-warn-conflicts", "--no-compile", "--no-color", "--progress-bar", "off"]
+    command += ["--target", target, "--requirement", file]
     env = dict(os.environ, HOME=folder, PIP_ROOT_USER_ACTION="ignore")
     if not wanted["network"]:
         command.append("--no-index")
