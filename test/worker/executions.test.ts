@@ -86,6 +86,21 @@ describe("Idempotency-Key", () => {
     expect(idOf(await call(key, { path: "/skills/dog", body: "other" }))).not.toBe(idOf(first));
   });
 
+  it.each<[path: string, body?: object]>([
+    ["/skills/cat"],
+    ["/skills/cat?session_id=bots"],
+    ["/v1/chat/completions", { model: "skill/cat", messages: [{ role: "user", content: "x" }] }],
+  ])("%s: the same call for another bot is another call", async (path, body) => {
+    await client.post("/sessions", { id: "bots" });
+    const key = freshKey();
+    const json = { "content-type": "application/json" };
+    const ask = (bot: object) =>
+      call(key, { path, headers: { ...bot, ...json }, body: JSON.stringify(body ?? { input: "x" }) });
+    expect((await ask({})).status).toBe(200);
+    expect(await (await ask({ "x-hull-bot": "another" })).text()).toContain('"idempotency_key_reused"');
+    expect((await ask({})).headers.get("x-hull-replayed")).toBe("1");
+  });
+
   it("a skill with the name of an operation is a skill", async () => {
     const response = await call(freshKey(), { path: "/skills/runs" });
     expect([response.status, await response.text()]).toEqual([200, expect.stringContaining("one two")]);

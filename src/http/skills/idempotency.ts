@@ -129,11 +129,12 @@ export async function takeInput(
 }
 
 /**
- * SHA-256 (hex) of method, path, query, media type and the content of the input. It does not depend on the form of the
- * answer (`stream`), or on how a form is split into parts, since neither changes the request.
+ * SHA-256 (hex) of method, path, query, media type, the bot and the content of the input. It does not depend on the form
+ * of the answer (`stream`), or on how a form is split into parts, since neither changes the request.
  */
 export function requestHash({ request }: RequestContext, input: unknown): Promise<string> {
   const { pathname, searchParams } = new URL(request.url);
+  const bot = request.headers.get("x-hull-bot");
   searchParams.delete("stream");
   searchParams.delete("after");
   const same = [
@@ -141,6 +142,8 @@ export function requestHash({ request }: RequestContext, input: unknown): Promis
     pathname,
     searchParams.toString(),
     mediaType(request.headers.get("content-type")),
+    // Routes that read no bot do not refuse a malformed one.
+    ...(bot === null ? [] : [bot]),
   ];
   return sha256(JSON.stringify([same, input]));
 }
