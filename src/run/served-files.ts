@@ -15,7 +15,7 @@ import type { InputFile, RunInput } from "./handle.ts";
 import { askedAgain } from "./large-body.ts";
 import { type NotStored, notStored, storedOrNot } from "./not-stored.ts";
 import { decodeUtf8 } from "./utf8.ts";
-import { allFiles, type WorkspaceAccess } from "./workspace/access.ts";
+import { allFiles, type WorkspaceAccess, type WorkspaceFile } from "./workspace/access.ts";
 import { writeFile } from "./workspace/store.ts";
 
 /** The most files in an answer. A run that makes more keeps them in its session. */
@@ -30,10 +30,9 @@ export async function emptied(workspace: WorkspaceAccess): Promise<void> {
     await workspace.changeFiles(old.map(({ path }) => ({ kind: "delete", path, expected: null })));
 }
 
-/** SHA-256 of the files of a work folder, by path. */
-export async function digestsOf(workspace: WorkspaceAccess): Promise<{ [path: string]: string }> {
-  const files = await allFiles(workspace);
-  return Object.fromEntries(files.map(({ path, sha256 }) => [path, sha256]));
+/** The version at which a work folder last got new content: what is written later has a higher one. */
+export async function lastWritten(workspace: WorkspaceAccess): Promise<number> {
+  return (await allFiles(workspace)).reduce((last, { version }) => Math.max(last, version), 0);
 }
 
 /** The paths in the work folder under which `writeInputs` writes the files of a request. */
@@ -123,21 +122,19 @@ export function promptText(manifest: Manifest, input: RunInput, paths: readonly 
 }
 
 /**
- * Stores the files that differ from the given ones under `/files`.
- * @param given SHA-256 by path
+ * Stores the files that a run made under `/files`.
+ * @param isMade whether the run made it, or changed its content
  * @param required there is no answer without them: a fault of the storage is an error instead of a warning
  * @returns `headers`: the ids, each with the facts about the file, as a list of RFC 9651
  */
 export async function producedFiles(
   context: RunContext,
   workspace: WorkspaceAccess,
-  { given, required }: { given: { [path: string]: string }; required: boolean },
+  { isMade, required }: { isMade: (file: WorkspaceFile) => boolean; required: boolean },
 ): Promise<{ files: ProducedFile[]; headers: Record<string, string>; warnings: Warning[] }> {
   const { env, tenant } = context;
   const all = await allFiles(workspace);
-  const made = all
-    .filter(({ path, sha256 }) => !path.startsWith(OWN_FOLDER) && given[path] !== sha256)
-    .slice(0, MOST_FILES);
+  const made = all.filter((file) => !file.path.startsWith(OWN_FOLDER) && isMade(file)).slice(0, MOST_FILES);
   const files: ProducedFile[] = [];
   const missing: NotStored[] = [];
   for (const { path, size, sha256 } of made) {

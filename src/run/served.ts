@@ -1,13 +1,12 @@
 /** mode: llm — a call of a served skill, as a run of the engine. The input goes in, the model's last text comes out. */
 
-import { utf8Length } from "../bytes.ts";
 import { readingOf } from "../engine/agent/reader.ts";
 import { servedAnswer } from "../engine/agent/served-answer.ts";
 import { READ_SKILL_RESOURCE } from "../engine/agent/skill-resource.ts";
 import type { AgentSpec } from "../engine/agent/spec.ts";
 import type { RunState } from "../engine/agent/state.ts";
 import type { Part, Warning } from "../engine/messages.ts";
-import { OutputMissing, OutputTooLarge } from "../errors/run.ts";
+import { OutputMissing } from "../errors/run.ts";
 import { Internal } from "../errors.ts";
 import type { Reached } from "../llm/host.ts";
 import { eachOnce } from "../llm/result.ts";
@@ -27,13 +26,12 @@ import { driveStateless } from "./agent/stateless.ts";
 import { skillsWithFolders, takesAnyFile, workspaceToolsOf } from "./agent/workspace-option.ts";
 import { endHeaders, usageHeader } from "./end-headers.ts";
 import type { RunHandle, RunOutput } from "./handle.ts";
-import { checkedJson, withoutFence } from "./json.ts";
 import { llmHost } from "./llm-host.ts";
 import { type HeldFile, holdFiles, userParts } from "./llm-input.ts";
 import { withRemoteTools } from "./mcp/agent-tools.ts";
-import { typeHeaders } from "./output-files.ts";
 import { ownFiles, ownInstructions } from "./own-skill.ts";
 import { emptied, producedFiles, promptText, writeInputs } from "./served-files.ts";
+import { checkedText, textType } from "./served-text.ts";
 import { decodeUtf8 } from "./utf8.ts";
 import type { WorkspaceAccess } from "./workspace/access.ts";
 import { TemporaryWorkspace } from "./workspace/temporary.ts";
@@ -77,7 +75,10 @@ export async function runServed(run: RunHandle, modelRegistry: ModelRegistry): P
       modelRegistry,
     );
     const required = manifest.output === "file";
-    const made = await producedFiles(context, workspace, { given: inputs, required });
+    const made = await producedFiles(context, workspace, {
+      isMade: ({ path, sha256 }) => inputs[path] !== sha256,
+      required,
+    });
     const output = outputOf(run, settled, [...warnings, ...made.warnings]);
     const { files } = made;
     return { ...output, headers: { ...output.headers, ...made.headers }, done: { ...output.done, files } };
@@ -205,21 +206,13 @@ const callerText = ({ text }: RunHandle["input"]): string =>
 
 function outputOf({ record, context }: RunHandle, run: RunState, warnings: readonly Warning[]): RunOutput {
   const warned = context.redacted(eachOnce(warnings));
-  const { output, output_mime, max_output_bytes = Number.POSITIVE_INFINITY } = record.manifest;
   const answer = servedAnswer(run);
   const text = context.settings.redactor.text(answer.text);
-  const limit = Math.min(context.settings.max_output_bytes, max_output_bytes);
-  if (utf8Length(text) > limit) throw new OutputTooLarge({ limit });
-  const json = output === "json";
-  // A file has its own type; this is the type of its accompanying text.
-  const type =
-    (output === "file" ? undefined : output_mime) ??
-    (json ? "application/json" : "text/plain; charset=utf-8");
   const usage = { ...tokenCounts(run.totals), rounds: run.iterations, tools: run.tools_used.length };
   return {
-    body: json ? checkedJson(withoutFence(text)) : text,
+    body: checkedText(context.settings, record.manifest, text),
     headers: {
-      ...typeHeaders(type),
+      ...textType(record.manifest),
       ...endHeaders(run.answered ?? {}, warned.warnings ?? []),
       ...usageHeader(usage),
     },

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { commonHull } from "../support/common-hull.ts";
-import type { FakeRequest } from "../support/fake-turn.ts";
+import type { FakeRequest, FakeTurn } from "../support/fake-turn.ts";
 import { type Body, json } from "../support/hull-dev.ts";
 import { gone } from "../support/runner.ts";
 import { dataOf, readEvents, textOf } from "../support/sse.ts";
@@ -36,6 +36,7 @@ const { hull, fake } = await commonHull({
   ...llm("summarizer", "provider: openai\nmodel: gpt-5-mini\nmax_tokens: 512\n"),
   ...llm("thinker", "provider: openai\nmodel: gpt-5-mini\neffort: max\n"),
   ...llm("json", "provider: openai\noutput: json\n", "Answer in JSON."),
+  ...llm("small", "max_output_bytes: 1024\n"),
   ...llm("blank", "input: none\n"),
   ...llm("lost", "mcp: [nowhere]\n"),
   ...llm("file", "input: file\n"),
@@ -213,11 +214,52 @@ describe("answers", () => {
     });
   });
 
-  test("a refusal without text is the same error in a session", async () => {
-    await hull.post("/sessions", { id: "refused" });
-    fake.script([{ text: [], stop: "refusal" }]);
-    const response = await ask("plain?session_id=refused");
-    expect([response.status, (await json(response)).code]).toEqual([502, "model_refused"]);
+  test.each<[slug: string, turns: FakeTurn[], status: number, code: string]>([
+    ["plain", [{ text: [], stop: "refusal" }], 502, "model_refused"],
+    ["plain", [{ text: [] }], 502, "provider_empty_answer"],
+    ["plain-openai", [{ status: 400 }], 502, "provider_rejected_request"],
+    ["plain", [{ status: 401 }], 502, "provider_auth_failed"],
+    [
+      "plain",
+      Array.from({ length: 3 }, () => ({ status: 429, headers: { "retry-after": "0" } })),
+      429,
+      "provider_rate_limited",
+    ],
+    ["json", [{ text: "no json" }], 500, "output_invalid_json"],
+    ["small", [{ text: "long ".repeat(300) }], 500, "output_too_large"],
+    ["one-round", [calls(["nobody", {}]), calls(["nobody", {}])], 502, "tool_rounds_exhausted"],
+    ["tools", Array.from({ length: 11 }, () => calls(["nobody", {}])), 502, "tool_rounds_exhausted"],
+  ])("a call of %s fails alike in a session, whole and as events: %j", async (slug, turns, status, code) => {
+    const found: unknown[] = [];
+    // Hull stores an error without the provider's words, which the operator of a local dev server sees.
+    const own = ({
+      instance: _,
+      request_id: __,
+      provider_message: ___,
+      ...problem
+    }: Record<string, unknown>) => problem;
+    for (const query of ["?", `?session_id=fails-${slug}-${code}`]) {
+      if (query !== "?") await hull.post("/sessions", { id: query.slice("?session_id=".length) });
+      fake.script(turns);
+      const answer = await ask(slug + query);
+      const problem = own(await json(answer));
+      expect([query, answer.status, problem.code]).toEqual([query, status, code]);
+      fake.script(turns);
+      const events = await readEvents(await ask(`${slug}${query}&stream=1`));
+      const told = own(dataOf(events, "error").at(-1) ?? {});
+      found.push([problem, answer.headers.get("retry-after"), told, dataOf(events, "done").at(-1)?.ok]);
+    }
+    expect(found[1]).toEqual(found[0]);
+  });
+
+  test.each(["json", "tools-json"])("%s asks for JSON, in a session too", async (slug) => {
+    await hull.post("/sessions", { id: `asks-${slug}` });
+    for (const query of ["", `?session_id=asks-${slug}`]) {
+      fake.script([{ text: "{}" }]);
+      const { status } = await ask(slug + query, "Say it in JSON.");
+      const asked = fake.requests.at(-1)?.body.response_format;
+      expect([query, status, asked]).toEqual([query, 200, { type: "json_object" }]);
+    }
   });
 
   test("the answer is the last text, in a session too", async () => {

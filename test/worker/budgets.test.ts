@@ -186,6 +186,25 @@ describe("a skill under a limit", () => {
     expect(await own.get("/usage")).toMatchObject({ data: [{ calls: routes.length }] });
   });
 
+  it("answers a call of the skill with the same 402 in a session, whose list has the run", async () => {
+    await own.send("POST", "/sessions", { id: "refused" });
+    await own.put("/budgets/skill:cat", { window: "day", max_output_tokens: 1 });
+    const answers: unknown[] = [];
+    for (const query of ["", "?session_id=refused"]) {
+      const response = await own.run("cat", query);
+      const { instance: _, request_id: __, ...problem } = await response.json<Record<string, unknown>>();
+      answers.push([response.status, problem]);
+    }
+    expect(answers[0]).toMatchObject([402, { code: "budget_exceeded", scope: "skill:cat" }]);
+    expect(answers[1]).toEqual(answers[0]);
+    const stream = await (await own.run("cat", "?session_id=refused&stream=1")).text();
+    expect(stream).toMatch(/event: error\ndata: .*"code":"budget_exceeded"/);
+    const ended = { status: "budget_exhausted" };
+    expect(await own.get("/sessions/refused/runs")).toMatchObject({ data: [ended, ended] });
+    const budget = { session: "refused", code: "budget_exceeded" };
+    await expect.poll(() => own.get("/runs?session=refused")).toMatchObject({ data: [budget, budget] });
+  });
+
   it("a run that it ends has its code in the list of runs, however it was started", async () => {
     const run = { prompt: "hello there", options: { provider: "mock" } };
     await own.send("POST", "/sessions", { id: "ended" });

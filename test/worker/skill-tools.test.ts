@@ -197,6 +197,24 @@ describe("a served skill", () => {
     expect([faults, hasFile]).toEqual([most, most === 1]);
   });
 
+  it("names the run's files to a call that is repeated since the first one died before its answer", async () => {
+    await client.post("/sessions", { id: "died" });
+    await client.fetch("/sessions/died/files/old.txt", { method: "PUT", body: "x" });
+    const tool_calls = [{ name: "Write", arguments: { file_path: "new.txt", content: "x" } }];
+    await post("/llm/mocks", [{ tool_calls }, { text: "end" }]);
+    const headers = { "idempotency-key": "died" };
+    const path = "/skills/writes?session_id=died";
+    const ask = () => client.fetch(path, { method: "POST", body: "go", headers });
+    await ask();
+    await client.env.DB.prepare("DELETE FROM kept_answers").run();
+    const [again, last] = [await ask(), await ask()];
+    await client.fetch("/llm/mocks", { method: "DELETE" });
+    const files = again.headers.get("x-hull-files");
+    expect([again.headers.get("x-hull-replayed"), await again.text()]).toEqual(["1", "end"]);
+    expect(files).toMatch(/^file_\w+;path="new.txt";[^,]*$/);
+    expect(last.headers.get("x-hull-files")).toBe(files);
+  });
+
   it("finds one of its files by either form of a name in Unicode", async () => {
     const tool_calls = [{ name: "Write", arguments: { file_path: "\u00e4.txt", content: "x" } }];
     for (const name of ["\u00e4.txt", "a\u0308.txt"]) {
@@ -369,7 +387,7 @@ describe("a session", () => {
       expect.stringMatching(/: first$/),
     ]);
     const second = await ask("told-json", "second");
-    expect([second.status, await second.json()]).toMatchObject([500, { code: "output_invalid_json" }]);
+    expect([second.status, await second.json()]).toMatchObject([200, { prompt: "second" }]);
     const { data } = await (await client.fetch("/sessions/w3/messages")).json<{ data: { role: string }[] }>();
     expect(data.map(({ role }) => role)).toEqual(["user", "assistant", "user", "assistant"]);
     const form = new FormData();

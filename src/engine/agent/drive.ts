@@ -313,7 +313,7 @@ class AgentDrive {
     // The waiting parent run learns of a limit that the tenant set.
     const reportedToParent = run.spec.delegation !== undefined && fault.data.members.budget === "hard";
     if (fault.code === "budget_exceeded" && !answersCaller(run.spec) && !reportedToParent) {
-      this.#add(refused(run, fault.data.members, this.#spent));
+      this.#add(refused(run, fault.data, this.#spent));
       return;
     }
     const status = this.#options.signal.aborted ? "cancelled" : "error";

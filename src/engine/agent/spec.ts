@@ -238,6 +238,11 @@ export interface AgentSpec {
   /** Set for a call of a skill, which is answered with the model's last text. Absent: the answer is a document. */
   served?: ServedTerms;
   /**
+   * The run is a call of the skill's own route in a session: a budget that refuses a model call is an error, as it is
+   * there. `json`: as in `served`. Absent: it is no such call.
+   */
+  called?: Pick<ServedTerms, "json">;
+  /**
    * The run is one answer: its first turn, whatever calls that makes, or the first that does more than search for
    * tools. Absent: it continues as its turns demand.
    */

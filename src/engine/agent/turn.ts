@@ -1,6 +1,7 @@
 /** Decides what a model's turn means to the loop. Pure. */
 
 import { firstOf } from "../../cut.ts";
+import type { ErrorData } from "../../errors.ts";
 import { asJson } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import {
@@ -189,20 +190,16 @@ export function settled(run: RunState, status: RunStatus): AgentRecordBody {
 }
 
 /**
- * The end of a run by a budget that leaves nothing for the next step.
- * @param members those of the refusal
+ * The end of a run by a budget that leaves nothing for the next step. For the caller of a skill it is an error.
  * @param spent what the refused call had already cost; `null`: nothing
  */
-export function refused(
-  run: RunState,
-  members: Readonly<Record<string, unknown>>,
-  spent: ModelCost | null = null,
-): AgentRecordBody {
+export function refused(run: RunState, refusal: ErrorData, spent: ModelCost | null = null): AgentRecordBody {
   const status = finalStatus(run, "budget_exhausted");
   const uncalled = CALLS.has(run.stage) && run.turn === null;
-  const { scope = "options.budget", limit, limit_value } = asJson<JsonObject>(members);
+  const { scope = "options.budget", limit, limit_value } = asJson<JsonObject>(refusal.members);
   const refused_by = typeof limit === "string" ? { scope, [limit]: limit_value ?? null } : {};
-  const end = { type: "run_settled" as const, run: run.spec.run_id, status, error: null, refused_by };
+  const error = run.spec.called === undefined ? null : refusal;
+  const end = { type: "run_settled" as const, run: run.spec.run_id, status, error, refused_by };
   if (spent !== null) return { ...end, spent };
   return uncalled ? { ...end, uncalled } : end;
 }

@@ -34,14 +34,22 @@ export const runAgent: Handler = async (context) => {
   return id === null ? anonymousRun(context, body) : runIn(context, id, body);
 };
 
-/** Begins a run, or returns to the one that the same `Idempotency-Key` began. */
-export async function runIn(context: RequestContext, id: string, body: Asked): Promise<Response> {
+/**
+ * Begins a run, or returns to the one that the same `Idempotency-Key` began.
+ * @param called for a call of a skill's own route; `files_before`: as of `start`
+ */
+export async function runIn(
+  context: RequestContext,
+  id: string,
+  body: Asked,
+  called: { files_before: number } | null = null,
+): Promise<Response> {
   const { request } = context;
   const wait = waitIn(request);
   const streaming = wantsEvents(request) !== "no" && wait !== "none";
   const name = idempotencyKey(request) === null ? null : await requestName(context, body);
   const session = sessionOf(context, id);
-  const asked = newRun(context, body);
+  const asked = newRun(context, body, called);
   context.runHeaders = { ...context.runHeaders, ...(await namedSkillHeaders(context, body.options?.skill)) };
   if (streaming && name === null) return begunStream(context, session, asked, wait);
   const run = await session.ask("start", {
@@ -88,7 +96,7 @@ function streamUntil(wait: Wait | null): StreamUntil {
   return wait === "idle" ? "rest" : "end";
 }
 
-type NewRun = Pick<SessionOperations["start"]["in"], "run_id" | "work">;
+type NewRun = Pick<SessionOperations["start"]["in"], "run_id" | "work" | "files_before">;
 
 /**
  * A new run. The session's object prepares it: the object resolves the request, and keeps the result for the run itself.
@@ -96,8 +104,10 @@ type NewRun = Pick<SessionOperations["start"]["in"], "run_id" | "work">;
 function newRun(
   { publishes }: RequestContext,
   { prompt = null, system = null, options = {} }: Asked,
+  called: { files_before: number } | null,
 ): NewRun {
-  return { run_id: newRunId(), work: { asked: { prompt, system, options, publishes } } };
+  const asked = { prompt, system, options, publishes, ...(called === null ? {} : { called: true as const }) };
+  return { run_id: newRunId(), work: { asked }, ...called };
 }
 
 function later(context: RequestContext, run: RunView, headers: Record<string, string>): Response {

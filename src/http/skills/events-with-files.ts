@@ -1,4 +1,4 @@
-/** The events of a run in a session; the last one also lists the files that the run made. */
+/** The events of a skill's run in a session; the last one also lists the files that the run made. */
 import { wellFormedJson } from "../../bytes.ts";
 import { toHullError } from "../../errors.ts";
 import type { ProducedFile } from "../../run/answers.ts";
@@ -6,19 +6,21 @@ import { formatEvent } from "../../run/events.ts";
 import { logError, problemOf } from "../../run/problem.ts";
 import { isObject } from "../../skill/json.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
 
 const DONE = /^(?:id: [^\n]*\n)?event: done\ndata: /;
 
 /**
- * The stream, with `files` added to a `done` of the status `done`. If the files cannot be stored, an `error` precedes
- * the `done`, which then says `ok: false`.
- * @param filesOf stores the files that the run made; called once the run has ended
+ * The stream, with `files` added to the `done` of a run that answers its caller. If the run has no answer, or its files
+ * cannot be stored, an `error` precedes the `done`, which then says `ok: false`.
+ * @param filesOf stores the files that the run made; called with its result once the run has ended. `null`: it does not
+ *   answer its caller yet
  */
 export function eventsWithFiles(
   context: RequestContext,
   events: ReadableStream<Uint8Array>,
-  filesOf: () => Promise<readonly ProducedFile[]>,
+  filesOf: (result: JsonObject) => Promise<readonly ProducedFile[] | null>,
 ): ReadableStream<Uint8Array> {
   const decoder = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true });
   const encoder = new TextEncoder();
@@ -28,10 +30,12 @@ export function eventsWithFiles(
     if (head === null) return frame;
     const text = frame.slice(head.length).trimEnd();
     const data = parsedJson(text);
-    if (!isObject(data) || data.status !== "done") return frame;
+    if (!isObject(data) || data.ok !== true) return frame;
     // Sends the original text, since numbers that JavaScript cannot hold must keep their digits.
     try {
-      const files = wellFormedJson(context.redacted(await filesOf()));
+      const made = await filesOf(data);
+      if (made === null) return frame;
+      const files = wellFormedJson(context.redacted(made));
       return `${head}${text.slice(0, -1)},"files":${files}}\n\n`;
     } catch (thrown) {
       const error = toHullError(thrown);

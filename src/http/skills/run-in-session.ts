@@ -1,23 +1,26 @@
 /** A call of a skill in a session: it uses the session's files and conversation. */
 
 import * as z from "zod/mini";
-import { ModelRefused } from "../../errors/provider.ts";
+import { finishReason } from "../../engine/agent/served-answer.ts";
+import { RUN_STATUSES, type RunStatus } from "../../engine/run-status.ts";
+import { ModelRefused, ProviderEmptyAnswer, ToolRoundsExhausted } from "../../errors/provider.ts";
 import { claimAnswer, keepAnswer, releaseClaim } from "../../registry/kept-answers/rows.ts";
+import { toolRounds } from "../../run/agent/served-terms.ts";
+import { takesAnyFile } from "../../run/agent/workspace-option.ts";
 import { endHeaders, usageHeader } from "../../run/end-headers.ts";
 import type { RunInput } from "../../run/handle.ts";
-import { checkedJson, withoutFence } from "../../run/json.ts";
-import { typeHeaders } from "../../run/output-files.ts";
 import {
-  digestsOf,
   filesInHeader,
   inputPaths,
+  lastWritten,
   producedFiles,
   promptText,
   writeInputs,
 } from "../../run/served-files.ts";
+import { checkedText, textType } from "../../run/served-text.ts";
 import { clientWorkspace } from "../../run/session-client.ts";
-import { isObject } from "../../skill/json.ts";
-import type { Json, Manifest } from "../../skill/manifest.ts";
+import type { WorkspaceFile } from "../../run/workspace/access.ts";
+import type { Json, JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonAnswer } from "../json.ts";
 import { requestName, sessionOf } from "../sessions/object.ts";
@@ -29,6 +32,9 @@ import { callName, idempotencyKey } from "./idempotency.ts";
 /** What the answer shows of a run's result. */
 const shownShape = z.lazy(() =>
   z.object({
+    status: z.enum(RUN_STATUSES),
+    stop_reason: z.unknown(),
+    raw_stop_reason: z.unknown(),
     input_tokens: z.number(),
     output_tokens: z.number(),
     iterations: z.number(),
@@ -37,71 +43,91 @@ const shownShape = z.lazy(() =>
     transcript: z.object({ messages: z.array(z.object({ role: z.string(), content: z.unknown() })) }),
   }),
 );
+type Shown = z.infer<typeof shownShape>;
+
+/** The states of a run that answers its caller later. */
+const WAITING: ReadonlySet<RunStatus> = new Set(["running", "idle", "awaiting_tool", "awaiting_approval"]);
 
 /**
  * The run's last text with the files that it made, or its events. An answer that is not a result, or of a waiting run, stays
  * unchanged.
- * @throws OutputInvalidJson where the skill promises JSON, ModelRefused for a refusal without text
+ * @throws HullError that says why there is no text, as without a session
  */
 export async function runInSession(
   context: RequestContext,
-  manifest: Manifest,
+  record: SkillRecord,
   id: string,
   input: RunInput,
 ): Promise<Response> {
+  const { manifest } = record;
   const session = sessionOf(context, id);
   const workspace = clientWorkspace(session);
   const prompt = promptText(manifest, input, inputPaths(input.files));
   const bot = context.bot === null ? {} : { bot: context.bot };
   const asked = { prompt, options: { skill: manifest.slug, ...bot } };
   // A repeated call must not overwrite what the run has made of the files since.
-  const repeated =
-    idempotencyKey(context.request) !== null &&
-    (await session.ask("known", { request: await requestName(context, asked) }));
-  if (!repeated) await writeInputs(context, workspace, input.files);
-  const before = await digestsOf(workspace);
+  const known =
+    idempotencyKey(context.request) === null
+      ? null
+      : await session.ask("known", { request: await requestName(context, asked) });
+  if (known === null) await writeInputs(context, workspace, input.files);
+  const files_before = known === null ? await lastWritten(workspace) : known.files_before;
+  const isMade = ({ version }: WorkspaceFile) => files_before !== undefined && version > files_before;
   const produced = (required: boolean) =>
-    keptFiles(context, id, repeated, () => producedFiles(context, workspace, { given: before, required }));
-  const answer = await runIn(context, id, asked);
+    keptFiles(context, id, files_before !== undefined, () =>
+      producedFiles(context, workspace, { isMade, required }),
+    );
+  const answer = await runIn(context, id, asked, { files_before: files_before ?? 0 });
   if (answer.body !== null && isEventStream(answer)) {
-    const filesOf = async () => filesInHeader((await produced(true)).headers["x-hull-files"] ?? "");
+    const filesOf = async (result: JsonObject) => {
+      const ended = shownShape.parse(result);
+      if (WAITING.has(ended.status)) return null;
+      answerOf(context, record, ended);
+      return filesInHeader((await produced(true)).headers["x-hull-files"] ?? "");
+    };
     return new Response(eventsWithFiles(context, answer.body, filesOf), answer);
   }
   const type = answer.headers.get("content-type") ?? "";
   if (answer.status !== 200 || !type.startsWith("application/json")) return answer;
   const result: Json = JSON.parse(await answer.text());
-  const ended = isObject(result) && result.status === "done" ? result : null;
-  if (ended === null) return jsonAnswer(result, { headers: answer.headers });
-  const { warnings, iterations, tools_used, transcript, ...tokens } = shownShape.parse(ended);
-  const last = transcript.messages.findLast(({ role }) => role === "assistant")?.content;
-  const text = typeof last === "string" ? last : "";
-  if (text === "" && ended.stop_reason === "refusal") {
-    throw new ModelRefused({ provider: manifest.llm?.target.provider ?? "" });
-  }
+  const ended = shownShape.parse(result);
+  if (WAITING.has(ended.status)) return jsonAnswer(result, { headers: answer.headers });
+  const text = answerOf(context, record, ended);
   const made = await produced(manifest.output === "file");
   const all = new Headers(answer.headers);
   all.delete("content-length");
-  const { output, output_mime } = manifest;
-  const isJson = output === "json";
-  const own = output === "file" ? undefined : output_mime;
-  const typed = typeHeaders(own ?? (isJson ? "application/json" : "text/plain; charset=utf-8"));
-  const usage = usageHeader({ ...tokens, rounds: iterations, tools: tools_used.length });
+  const { iterations, tools_used, warnings } = ended;
+  const usage = usageHeader({ ...ended, rounds: iterations, tools: tools_used.length });
   const warned = endHeaders(ended, [...warnings, ...made.warnings]);
-  const further = { ...typed, ...made.headers, ...warned, ...usage };
+  const further = { ...textType(manifest), ...made.headers, ...warned, ...usage };
   for (const [name, value] of Object.entries(further)) all.set(name, value);
-  return new Response(isJson ? checkedJson(withoutFence(text)) : text, { headers: all });
+  return new Response(text, { headers: all });
+}
+
+/** The last text of a run that has ended. @throws HullError that says why there is none, or why it is no answer */
+function answerOf(context: RequestContext, record: SkillRecord, ended: Shown): string {
+  const { manifest } = record;
+  const last = ended.transcript.messages.findLast(({ role }) => role === "assistant")?.content;
+  if (typeof last === "string" && last !== "") return checkedText(context.settings, manifest, last);
+  const provider = manifest.llm?.target.provider ?? "";
+  const finish_reason = finishReason(ended);
+  if (finish_reason === "refusal") throw new ModelRefused({ provider });
+  const rounds = toolRounds(manifest.llm?.max_tool_rounds, takesAnyFile(context, record));
+  if (ended.iterations > rounds) throw new ToolRoundsExhausted({ rounds });
+  throw new ProviderEmptyAnswer({ provider, finish_reason, max_tokens: manifest.llm?.max_tokens ?? 0 });
 }
 
 type NamedFiles = Pick<Awaited<ReturnType<typeof producedFiles>>, "headers" | "warnings">;
 
 /**
- * The header that names a run's files. A repeated call with its `Idempotency-Key` gets that of the first one, since it
- * does not know the files from before the run.
+ * The header that names a run's files. A repeated call with its `Idempotency-Key` gets that of the first one, since other
+ * runs may have made files since.
+ * @param knows whether this call knows the files from before the run
  */
 async function keptFiles(
   context: RequestContext,
   session: string,
-  repeated: boolean,
+  knows: boolean,
   produced: () => Promise<NamedFiles>,
 ): Promise<NamedFiles> {
   const key = idempotencyKey(context.request);
@@ -113,7 +139,7 @@ async function keptFiles(
   }
   const made = await produced();
   if (claimed.state !== "claimed") return made;
-  if (repeated) await releaseClaim(context.env, claimed.claim, true);
+  if (!knows) await releaseClaim(context.env, claimed.claim, true);
   else {
     const head = { status: 200, headers: Object.entries(made.headers) };
     await keepAnswer(context.env, claimed.claim, head, new Uint8Array(0));

@@ -98,7 +98,7 @@ export async function runSkill(
     context.runHeaders = headers;
     if (!anyFile && input.files.length > 0)
       throw new InvalidRequest({ option: "session_id", detail: NO_FILES_IN_SESSION });
-    const answer = withHeaders(await runInSession(context, manifest, session, input), headers);
+    const answer = withHeaders(await runInSession(context, record, session, input), headers);
     return anyFile ? withProducedFiles(context, manifest, answer) : answer;
   }
   if (durable !== null) {

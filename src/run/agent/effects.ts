@@ -232,6 +232,7 @@ async function callModel(
     ...(spec.served === undefined
       ? {}
       : { retries: null, stream: watcher.onText !== undefined, whole: isNamed(spec.served.timeout_ms) }),
+    ...(spec.called === undefined ? {} : { retries: null }),
   };
   const sentinel = spec.persistent ? spec.done_sentinel : null;
   const searches = spec.single === true ? (name: string) => vault?.owns(name) === true : null;

@@ -20,8 +20,9 @@ import { runHooks } from "./hooks.ts";
 import { ignoredOptions } from "./ignored-options.ts";
 import { divide, type RunOptions, readRunOptions, runOptionNames } from "./option-shapes.ts";
 import { profileOf } from "./profile.ts";
-import { chosenModel, type RunModel } from "./run-model.ts";
+import { chosenModel, modelOfCall, type RunModel } from "./run-model.ts";
 import { collectTools, type NamedSkill } from "./run-tools.ts";
+import { toolRounds } from "./served-terms.ts";
 import {
   effortOf,
   fallbackOf,
@@ -116,11 +117,15 @@ export async function checkedRun(
   const configs = input.toolConfigs ?? (await readToolConfigs(context, records, options.tool_configs));
   const retries = { llm_retries: profile.llm_retries, schema_retries: profile.schema_retries };
   const fallback = served === null ? {} : fallbackOf(served, given);
-  const model = chosenModel(
-    { options: { ...retries, ...withoutInput(call) }, own: request.own },
-    choice,
-    host,
-    fallback.fallback,
+  const called = calledIn(input, served);
+  const model = modelOfCall(
+    called,
+    chosenModel(
+      { options: { ...retries, ...withoutInput(call) }, own: request.own },
+      choice,
+      host,
+      fallback.fallback,
+    ),
   );
   checkSchemas(model.structured);
   const resumed =
@@ -136,12 +141,14 @@ export async function checkedRun(
     ...ignoredOptions(options, call, session_id),
     ...withheldWorkspaceTools(context, options.workspace_tools, records),
   ];
+  const files = tools.some(({ executor }) => executor === "workspace");
   const folders = skillsWithFolders(context, session_id, {
     skills: found.skills,
     own: request.own_skill,
-    tools: tools.some(({ executor }) => executor === "workspace"),
+    tools: files,
   });
-  const rounds = roundsOfSkill(options, served);
+  const stated = roundsOfSkill(options, served);
+  const rounds = called.called === undefined ? stated : toolRounds(stated, files);
   const limited = withSkillLimits(options, served, rounds);
   const spec: AgentSpec = {
     ...specOf(limited, {
@@ -157,6 +164,7 @@ export async function checkedRun(
       model: specModel(choice),
       call: { ...retries, ...withoutInput(asked) },
     }),
+    ...called,
     ...(rounds === undefined ? {} : { max_tool_rounds: rounds }),
     ...toolOptions(call),
     ...(call.prefill === undefined ? {} : { prefill: call.prefill }),
@@ -229,6 +237,9 @@ function systemText(
     own_skill === undefined ? "" : ownInstructions(own_skill, { ...reader, skills: [own_skill, ...skills] });
   return [given, instructions].filter((text) => text.trim() !== "").join("\n\n");
 }
+
+const calledIn = ({ called }: RunRequest, served: SkillRecord | null): Pick<AgentSpec, "called"> =>
+  called === true ? { called: { json: served?.manifest.output === "json" } } : {};
 
 const deadlineIn = (ms: number | undefined): Pick<AgentSpec, "deadline"> =>
   ms === undefined ? {} : { deadline: { at: Date.now() + ms, ms } };

@@ -30,8 +30,16 @@ export function modelOf(spec: AgentSpec, host: LlmHost): RunModel {
     ...host.choose(read.options),
     target: { provider: spec.model.provider, model: spec.model.model },
   };
-  return chosenModel(read, choice, host, spec.fallback);
+  return modelOfCall(spec, chosenModel(read, choice, host, spec.fallback));
 }
+
+/** The model, which is asked for JSON if the run is the call of a skill that answers with it. */
+export function modelOfCall({ called }: Pick<AgentSpec, "called">, model: RunModel): RunModel {
+  if (called?.json !== true) return model;
+  return { ...model, settings: (target) => ({ ...model.settings(target), ...JSON_AS_TEXT }) };
+}
+
+const JSON_AS_TEXT = { json: true, json_as_text: true } as const;
 
 /** @param further targets in addition to those that the options name */
 export function chosenModel(
@@ -71,8 +79,7 @@ function servedModel(
 ): RunModel {
   const settings = {
     max_tokens,
-    json,
-    ...(json ? { json_as_text: true } : {}),
+    ...(json ? JSON_AS_TEXT : { json }),
     ...(thinking === undefined ? {} : { thinking }),
   };
   return {

@@ -2,6 +2,7 @@
 import type { Vault } from "../../engine/agent/next.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { Artifact } from "../../engine/artifact.ts";
+import { toHullError } from "../../errors.ts";
 import type { LlmHost } from "../../llm/host.ts";
 import type { RunRequest } from "../../session/conversation/rpc.ts";
 import type { Json } from "../../skill/manifest.ts";
@@ -110,7 +111,8 @@ export const SESSION_RUNTIME: AgentRuntime = {
         try {
           return await call();
         } catch (error) {
-          throw llmError(error, context);
+          // The routes of skills show a provider's failure in Hull's words alone.
+          throw spec.called === undefined ? llmError(error, context) : toHullError(error);
         } finally {
           const left = host.mocksLeft();
           if (left !== null) environment.remember(left);

@@ -71,6 +71,8 @@ export interface RunRequest {
   options: JsonObject;
   /** Whether the caller may store skills. */
   publishes: boolean;
+  /** It is a call of the skill's own route. Absent: it is not. */
+  called?: true;
 }
 
 type Named = { request: NamedRequest };
@@ -161,16 +163,18 @@ export interface RunOperations {
   };
   feedback: { in: { feedback: Feedback } & Named; out: Delivered };
   /**
-   * Whether the session has already executed this request; `false` also if there is no session.
+   * What the session keeps of this request if it has already executed it; `null` also if there is no session.
+   * `files_before`: as in `start`; absent: unknown.
    * @throws IdempotencyKeyReused
    */
-  known: { in: Named; out: boolean };
+  known: { in: Named; out: { files_before?: number } | null };
   /**
    * Begins a run. Unless `wait` is `none`, waits for it as `answer` does. If the same request has already begun a run,
    * the answer is about that one.
    * @param work the request for a run, or an already prepared run
    * @param request `null`: the request has no key
    * @param opens metadata of the session, which is created unless it exists; the list shows it together with the run
+   * @param files_before the version of the session's files before the run, for requests that repeat this one
    * @param followed how the caller's event stream ends; such a caller does not need the run in the list immediately
    */
   start: {
@@ -180,6 +184,7 @@ export interface RunOperations {
       request: NamedRequest | null;
       wait: Wait | null;
       opens?: JsonObject;
+      files_before?: number;
       followed?: StreamUntil;
     };
     out: RunView;

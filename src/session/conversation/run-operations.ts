@@ -25,6 +25,9 @@ export function prepareRun(
   return conversation.runtime.prepare(asked, { run, session: session.id }, context);
 }
 
+/** What a session keeps of the request that began a run. */
+type Begun = Pick<RunOperations["start"]["in"], "files_before"> & { run_id: string };
+
 export function runHandlers(conversation: Conversation, task: Task): Handlers<RunOperations> {
   const { log, runs } = conversation;
   const { store } = log;
@@ -51,8 +54,13 @@ export function runHandlers(conversation: Conversation, task: Task): Handlers<Ru
         return { session_id: row.id, run_id: store.liveRun()?.id ?? null };
       }),
     ),
-    known: ({ request }, caller) => conversation.exists(caller) && conversation.answerTo(request) !== null,
-    async start({ run_id, work, request, wait, opens, followed }, caller) {
+    known({ request }, caller) {
+      const known = conversation.exists(caller) ? conversation.answerTo<Begun | null>(request) : null;
+      if (known === null) return null;
+      const { files_before } = known.answer ?? {};
+      return files_before === undefined ? {} : { files_before };
+    },
+    async start({ run_id, work, request, wait, opens, files_before, followed }, caller) {
       const made = { request_hash: null, imported: null };
       if (opens !== undefined) await conversation.open(caller, { metadata: opens, ...made }, false);
       const session = await conversation.ready(caller);
@@ -64,12 +72,12 @@ export function runHandlers(conversation: Conversation, task: Task): Handlers<Ru
           ? null
           : await prepareRun(conversation, work.asked, run_id, { session, caller });
       const spec = "spec" in work ? work.spec : prepared?.spec;
-      const begin = () => {
+      const begin = (): Begun => {
         if (spec === undefined) throw new Internal({ cause: `the request of ${run_id} is no longer known` });
         conversation.checkActive();
         conversation.checkIdle();
         runs.start(spec, caller, { prepared });
-        return { run_id };
+        return { run_id, ...(files_before === undefined ? {} : { files_before }) };
       };
       const named = request !== null ? conversation.once(request, begin) : null;
       if (named === null && !known()) begin();
