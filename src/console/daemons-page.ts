@@ -26,7 +26,7 @@ export async function daemonsPage(api: Api): Promise<Page> {
   ]);
   return {
     title: "Daemons",
-    body: html`<h1>Daemons</h1>${data.length === 0 ? html`<p>No daemon yet. A skill declares one with <code>daemon:</code> in its SKILL.md, or <code>POST /daemons</code> starts one.</p>` : table(["Daemon", "State", "Declared by", "Started"], rows)}
+    body: html`<h1>Daemons</h1>${data.length === 0 ? html`<p>No daemon yet. A skill declares one with <code>daemon:</code> in its SKILL.md, or <code>POST /daemons</code> starts one.</p>` : table(["Daemon", "State", "Skill", "Started"], rows)}
 ${nextPage(api, next_cursor)}`,
   };
 }

@@ -117,6 +117,21 @@ describe("a skill that declares a daemon", () => {
   });
 });
 
+it("a daemon that a request spawned shows the skill that it runs, which does not govern it", async () => {
+  await client.publish({ other: mockSkill("other") });
+  const spawned = await client.post("/daemons", { task: "x", skill: "other" });
+  const { id, skill: shown } = await spawned.json<Body>();
+  expect([shown, (await get(id)).skill]).toEqual(["other", "other"]);
+  const listed = async () => (await list()).find((daemon) => daemon.id === id);
+  await expect.poll(listed).toMatchObject({ skill: "other", status: "running" });
+  await client.publish({ guard: skill("Guard the gate.") });
+  await sweep();
+  expect(await listed()).toMatchObject({ skill: "other", status: "running" });
+  await client.fetch(`/daemons/${id}`, { method: "DELETE" });
+  const left = await env.DB.prepare("SELECT id FROM daemon_skills WHERE id = ?").bind(id).all();
+  expect(left.results).toEqual([]);
+});
+
 describe("the sweep", () => {
   it("restarts a daemon that should have reported, and forgets one that does not exist", async () => {
     const spawned = await client.post("/daemons", {

@@ -354,7 +354,7 @@ export type Daemon = {
   status: "running" | "stopped" | "failed";
   /** A folder of the session's files; `null`: it is a run of an ordinary session. */
   persist_path: string | null;
-  /** The skill that declares it. */
+  /** The skill that it runs, and that declares it if a skill does; `null`: it runs none. */
   skill: string | null;
   created_at: string;
   session_id: string;

@@ -32,7 +32,10 @@ export const daemonShape = named(
       z.nullable(text()),
       "A folder of the session's files; `null`: it is a run of an ordinary session.",
     ),
-    skill: about(z.nullable(text()), "The skill that declares it."),
+    skill: about(
+      z.nullable(text()),
+      "The skill that it runs, and that declares it if a skill does; `null`: it runs none.",
+    ),
     created_at: time(),
     session_id: text(),
     run_id: text(),

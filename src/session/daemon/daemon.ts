@@ -324,7 +324,9 @@ export class Daemon {
     const soon = this.#conversation.log.now() + CHECK_AFTER_MS;
     const check_at = status !== "running" ? null : schedule === null ? soon : checkAt(schedule);
     const { tenant, id } = session;
-    return { tenant, id, name, status, persist_path, skill, webhook, check_at, created_at };
+    const run = this.run(row);
+    const runs = run === null ? {} : { runs: run.spec.agent ?? null };
+    return { tenant, id, name, status, persist_path, skill, ...runs, webhook, check_at, created_at };
   }
 
   /**

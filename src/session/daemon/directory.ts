@@ -5,7 +5,8 @@
 
 import * as z from "zod/mini";
 import DAEMONS from "../../../migrations/0006_daemons.sql?raw";
-import { jsonColumn, Tables } from "../../database.ts";
+import DAEMON_SKILLS from "../../../migrations/0024_daemon_skills.sql?raw";
+import { jsonColumn, type Statement, Tables } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
 import { DaemonPathTaken } from "../../errors/daemon.ts";
 import { type NewestFirst, newestFirst, type Wanted } from "../newest-first.ts";
@@ -19,6 +20,8 @@ export interface DaemonNote
   tenant: string;
   id: string;
   status: DaemonStatus;
+  /** The skill that it runs; `null`: none. Absent: as before. */
+  runs?: string | null;
   /** When the sweep must check whether the daemon still wakes, Unix ms; `null`: it never wakes by itself. */
   check_at: number | null;
 }
@@ -30,7 +33,7 @@ const declared = z.lazy(() => z.object({ id: z.string(), skill: z.string(), stat
 const place = z.lazy(() => z.object({ tenant: z.string(), id: z.string() }));
 const hooked = z.lazy(() => z.object({ tenant: z.string(), webhook: jsonColumn<Webhook>() }));
 
-const tables = ({ DB }: Bindings): Tables => new Tables(DB, DAEMONS);
+const tables = ({ DB }: Bindings): Tables => new Tables(DB, DAEMONS + DAEMON_SKILLS);
 
 /** @throws DaemonPathTaken if another running daemon has the path */
 export async function noteDaemon(env: Bindings, note: DaemonNote): Promise<void> {
@@ -45,14 +48,15 @@ export async function noteDaemon(env: Bindings, note: DaemonNote): Promise<void>
     webhook && JSON.stringify(webhook),
     check_at,
   ];
+  const row: Statement = [
+    `INSERT INTO daemons (tenant, id, name, status, persist_path, skill, webhook, check_at, created_at)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+     ON CONFLICT (tenant, id) DO UPDATE SET name = ?3, status = ?4, persist_path = ?5, skill = ?6, webhook = ?7,
+       check_at = ?8`,
+    [...values, new Date(created_at).toISOString()],
+  ];
   try {
-    await tables(env).run(
-      `INSERT INTO daemons (tenant, id, name, status, persist_path, skill, webhook, check_at, created_at)
-       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
-       ON CONFLICT (tenant, id) DO UPDATE SET name = ?3, status = ?4, persist_path = ?5, skill = ?6, webhook = ?7,
-         check_at = ?8`,
-      [...values, new Date(created_at).toISOString()],
-    );
+    await tables(env).batch([row, ...skillRow(note)]);
   } catch (error) {
     if (/UNIQUE constraint failed/.test(String(error))) {
       throw new DaemonPathTaken({ path: persist_path ?? "" });
@@ -61,13 +65,20 @@ export async function noteDaemon(env: Bindings, note: DaemonNote): Promise<void>
   }
 }
 
+function skillRow({ tenant, id, runs }: DaemonNote): Statement[] {
+  if (runs === undefined) return [];
+  if (runs === null) return [["DELETE FROM daemon_skills WHERE tenant = ? AND id = ?", [tenant, id]]];
+  return [["INSERT OR REPLACE INTO daemon_skills (tenant, id, skill) VALUES (?, ?, ?)", [tenant, id, runs]]];
+}
+
 export async function forgetDaemon(env: Bindings, tenant: string, id: string): Promise<void> {
   await tables(env).run("DELETE FROM daemons WHERE tenant = ? AND id = ?", [tenant, id]);
 }
 
 /** A tenant's daemons, the newest first, a page at a time. @throws BadRequest for an unknown cursor */
 export async function listDaemons(env: Bindings, page: Wanted): Promise<NewestFirst<ListedDaemon>> {
-  const select = "SELECT id, name, status, persist_path, skill, created_at FROM daemons";
+  const runs = "SELECT s.skill FROM daemon_skills AS s WHERE s.tenant = daemons.tenant AND s.id = daemons.id";
+  const select = `SELECT id, name, status, persist_path, coalesce(skill, (${runs})) AS skill, created_at FROM daemons`;
   return newestFirst(tables(env), listed, page, select);
 }
 

@@ -12,7 +12,7 @@ export const listedDaemon = () =>
     status: z.enum(DAEMON_STATUSES),
     /** A folder of the workspace; `null`: a run of an ordinary session. */
     persist_path: z.nullable(z.string()),
-    /** The skill that declares it; `null`: a request spawned it. */
+    /** The skill that it runs, and that declares it if a skill does; `null`: it runs none. */
     skill: z.nullable(z.string()),
     /** RFC 3339. */
     created_at: z.string(),

@@ -29,7 +29,7 @@ export function summaryOf(daemon: Daemon, log: SessionLog): DaemonSummary {
     name: row.name,
     status,
     session_id: id,
-    skill: row.skill,
+    skill: row.skill ?? daemon.run(row)?.spec.agent ?? null,
     persist_path: row.persist_path,
     snapshot_path: daemon.run(row)?.spec.daemon?.persist_path ?? null,
     run_id: row.run,
