@@ -227,7 +227,7 @@ describe("publishing", () => {
           return Reflect.get(target, name).bind(target);
         },
       });
-      expect((await dying.post("/_hull/catalog", { id: after, base: before })).status).toBe(500);
+      expect((await dying.post("/_hull/catalog", { id: after, base: before })).status).toBe(503);
       const served = async () => (await new Client().fetch("/healthz")).json<{ catalog: string }>();
       expect((await served()).catalog).toBe(before);
       if (then === "a sweep follows") await sweepAll(client.env, () => {}, Date.now());

@@ -14,7 +14,7 @@ describe("settings", () => {
       auth: "keys",
       cors_origins: [],
       max_body_bytes: 52_428_800,
-      runner: { url: null, secret: null },
+      runner: { origin: null, secret: null },
       workspace_tools: { enabled: "auto", network: false, env: [], image: "slim", allowed_tools: "approve" },
     });
   });
