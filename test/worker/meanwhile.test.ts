@@ -71,6 +71,12 @@ function slowOutside(gate: Gate): Partial<Bindings> {
       get(target, name) {
         const value: unknown = Reflect.get(target, name, target);
         if (typeof value !== "function") return value;
+        if (name === "batch") {
+          return async (...statements: unknown[]) => {
+            await gate.pass();
+            return Reflect.apply(value, target, statements);
+          };
+        }
         if (name !== "prepare") return value.bind(target);
         return (query: string) =>
           new Proxy(target.prepare(query), {
