@@ -197,6 +197,44 @@ describe("a served skill", () => {
     expect([faults, hasFile]).toEqual([most, most === 1]);
   });
 
+  it("ends its events without a file that R2 does not have ready, and warns, in a session too", async () => {
+    await client.post("/sessions", { id: "told" });
+    for (const query of ["", "?session_id=told"]) {
+      const tool_calls = [{ name: "Write", arguments: { file_path: "a.txt", content: "x" } }];
+      await post("/llm/mocks", [{ tool_calls }, { text: "end" }]);
+      const headers = { accept: "text/event-stream" };
+      const { answer } = await withFaults(client.env, { binding: "FILES", method: "get" }, 2, async () =>
+        readEvents(await client.fetch(`/skills/writes${query}`, { method: "POST", body: "go", headers })),
+      );
+      await client.fetch("/llm/mocks", { method: "DELETE" });
+      expect(answer.map(({ event }) => event)).not.toContain("error");
+      const warnings = [expect.objectContaining({ code: "files_not_stored" })];
+      expect(answer.at(-1)).toMatchObject({ event: "done", data: { ok: true, files: [], warnings } });
+    }
+  });
+
+  it.each([
+    ["its files cannot be kept for a repeated call", "DB", "prepare", "kept_answers", true],
+    ["they cannot be stored, which a repeated call does", "FILES", "get", "", false],
+  ] as const)("answers a call with a key in a session although %s", async (_, binding, method, of, named) => {
+    const session = `faults-${binding}`;
+    await client.post("/sessions", { id: session });
+    const tool_calls = [{ name: "Write", arguments: { file_path: "a.txt", content: "x" } }];
+    await post("/llm/mocks", [{ tool_calls }, { text: "end" }]);
+    const headers = { "idempotency-key": session };
+    const ask = async () => {
+      const path = `/skills/writes?session_id=${session}`;
+      const answer = await client.fetch(path, { method: "POST", body: "go", headers });
+      return [answer.status, await answer.text(), answer.headers.has("x-hull-files")];
+    };
+    const { answer } = await withFaults(client.env, { binding, method, of }, 2, ask);
+    await client.fetch("/llm/mocks", { method: "DELETE" });
+    expect([answer, await ask()]).toEqual([
+      [200, "end", named],
+      [200, "end", true],
+    ]);
+  });
+
   it("names the run's files to a call that is repeated since the first one died before its answer", async () => {
     await client.post("/sessions", { id: "died" });
     await client.fetch("/sessions/died/files/old.txt", { method: "PUT", body: "x" });

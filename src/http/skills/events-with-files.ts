@@ -1,5 +1,6 @@
 /** The events of a skill's run in a session; the last one also lists the files that the run made. */
 import { wellFormedJson } from "../../bytes.ts";
+import type { Warning } from "../../engine/messages.ts";
 import { toHullError } from "../../errors.ts";
 import type { ProducedFile } from "../../run/answers.ts";
 import { formatEvent } from "../../run/events.ts";
@@ -11,16 +12,22 @@ import type { RequestContext } from "../context.ts";
 
 const DONE = /^(?:id: [^\n]*\n)?event: done\ndata: /;
 
+interface MadeFiles {
+  files: readonly ProducedFile[];
+  /** What the answer says of files that it lacks. */
+  warnings: readonly Warning[];
+}
+
 /**
- * The stream, with `files` added to the `done` of a run that answers its caller. If the run has no answer, or its files
- * cannot be stored, an `error` precedes the `done`, which then says `ok: false`.
+ * The stream, with `files` added to the `done` of a run that answers its caller. If the run has no answer, or cannot
+ * answer without files that are not stored, an `error` precedes the `done`, which then says `ok: false`.
  * @param filesOf stores the files that the run made; called with its result once the run has ended. `null`: it does not
  *   answer its caller yet
  */
 export function eventsWithFiles(
   context: RequestContext,
   events: ReadableStream<Uint8Array>,
-  filesOf: (result: JsonObject) => Promise<readonly ProducedFile[] | null>,
+  filesOf: (result: JsonObject) => Promise<MadeFiles | null>,
 ): ReadableStream<Uint8Array> {
   const decoder = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true });
   const encoder = new TextEncoder();
@@ -31,12 +38,12 @@ export function eventsWithFiles(
     const text = frame.slice(head.length).trimEnd();
     const data = parsedJson(text);
     if (!isObject(data) || data.ok !== true) return frame;
-    // Sends the original text, since numbers that JavaScript cannot hold must keep their digits.
     try {
       const made = await filesOf(data);
       if (made === null) return frame;
-      const files = wellFormedJson(context.redacted(made));
-      return `${head}${text.slice(0, -1)},"files":${files}}\n\n`;
+      const files = wellFormedJson(context.redacted(made.files));
+      // Sends the original text, since numbers that JavaScript cannot hold must keep their digits.
+      return `${head}${withWarnings(data, text, context.redacted(made.warnings)).slice(0, -1)},"files":${files}}\n\n`;
     } catch (thrown) {
       const error = toHullError(thrown);
       logError(error, context);
@@ -56,6 +63,14 @@ export function eventsWithFiles(
       },
     }),
   );
+}
+
+/** The text of `data`, with further warnings, if there are any. */
+function withWarnings(data: JsonObject, text: string, further: readonly Warning[]): string {
+  const { warnings: own } = data;
+  return further.length === 0
+    ? text
+    : wellFormedJson({ ...data, warnings: [...(Array.isArray(own) ? own : []), ...further] });
 }
 
 /** Cuts a text into events, however it is split into pieces: each event ends with a blank line, and contains none. */

@@ -4,6 +4,7 @@ import * as z from "zod/mini";
 import { finishReason } from "../../engine/agent/served-answer.ts";
 import { RUN_STATUSES, type RunStatus } from "../../engine/run-status.ts";
 import { ModelRefused, ProviderEmptyAnswer, ToolRoundsExhausted } from "../../errors/provider.ts";
+import { logFault } from "../../log.ts";
 import { claimAnswer, keepAnswer, releaseClaim } from "../../registry/kept-answers/rows.ts";
 import { toolRounds } from "../../run/agent/served-terms.ts";
 import { takesAnyFile } from "../../run/agent/workspace-option.ts";
@@ -73,9 +74,9 @@ export async function runInSession(
   if (known === null) await writeInputs(context, workspace, input.files);
   const files_before = known === null ? await lastWritten(workspace) : known.files_before;
   const isMade = ({ version }: WorkspaceFile) => files_before !== undefined && version > files_before;
-  const produced = (required: boolean) =>
+  const produced = () =>
     keptFiles(context, id, files_before !== undefined, () =>
-      producedFiles(context, workspace, { isMade, required }),
+      producedFiles(context, workspace, { isMade, required: manifest.output === "file" }),
     );
   const answer = await runIn(context, id, asked, { files_before: files_before ?? 0 });
   if (answer.body !== null && isEventStream(answer)) {
@@ -83,7 +84,8 @@ export async function runInSession(
       const ended = shownShape.parse(result);
       if (WAITING.has(ended.status)) return null;
       answerOf(context, record, ended);
-      return filesInHeader((await produced(true)).headers["x-hull-files"] ?? "");
+      const { headers, warnings } = await produced();
+      return { files: filesInHeader(headers["x-hull-files"] ?? ""), warnings };
     };
     return new Response(eventsWithFiles(context, answer.body, filesOf), answer);
   }
@@ -93,7 +95,7 @@ export async function runInSession(
   const ended = shownShape.parse(result);
   if (WAITING.has(ended.status)) return jsonAnswer(result, { headers: answer.headers });
   const text = answerOf(context, record, ended);
-  const made = await produced(manifest.output === "file");
+  const made = await produced();
   const all = new Headers(answer.headers);
   all.delete("content-length");
   const { iterations, tools_used, warnings } = ended;
@@ -133,16 +135,24 @@ async function keptFiles(
   const key = idempotencyKey(context.request);
   if (key === null) return produced();
   const name = await callName(context, key, `files of ${session}`);
-  const claimed = await claimAnswer(context.env, { name, request_hash: "", effects: false });
-  if (claimed.state === "answered") {
+  const claimed = await claimAnswer(context.env, { name, request_hash: "", effects: false }).catch(unkept);
+  if (claimed?.state === "answered") {
     return { headers: Object.fromEntries(claimed.head.headers), warnings: [] };
   }
   const made = await produced();
-  if (claimed.state !== "claimed") return made;
-  if (!knows) await releaseClaim(context.env, claimed.claim, true);
-  else {
-    const head = { status: 200, headers: Object.entries(made.headers) };
-    await keepAnswer(context.env, claimed.claim, head, new Uint8Array(0));
-  }
+  if (claimed?.state !== "claimed") return made;
+  // A repeated call may find the storage well again.
+  const whole = knows && made.warnings.length === 0;
+  const head = { status: 200, headers: Object.entries(made.headers) };
+  const settled = whole
+    ? keepAnswer(context.env, claimed.claim, head, new Uint8Array(0))
+    : releaseClaim(context.env, claimed.claim, true);
+  await settled.catch(unkept);
   return made;
+
+  /** The run's answer is finished, so a fault here must not cost it. */
+  function unkept(error: unknown): null {
+    logFault(context, { event: "answer_not_kept", request_id: context.requestId }, error);
+    return null;
+  }
 }
