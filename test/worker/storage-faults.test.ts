@@ -19,7 +19,11 @@ async function script(...mocks: object[]): Promise<void> {
 }
 
 beforeAll(async () => {
-  await client.publish({ writer: mockSkill("writer", "allowed-tools: Write\n"), plain: mockSkill("plain") });
+  await client.publish({
+    writer: mockSkill("writer", "allowed-tools: Write\n"),
+    plain: mockSkill("plain"),
+    makes: mockSkill("makes", "allowed-tools: Write\noutput: file\n"),
+  });
 });
 afterAll(() => client.fetch("/llm/mocks", { method: "DELETE" }));
 
@@ -120,4 +124,18 @@ it.each([
     null,
   ]);
   expect(await answer.json()).toMatchObject(told);
+});
+
+it("a fault of R2 that lasts is a fault of the protocol in MCP, not of the tool", async () => {
+  await script(
+    { tool_calls: [{ name: "Write", arguments: { file_path: "a", content: "x" } }] },
+    { text: "Done." },
+  );
+  const params = { name: "makes", arguments: { input: "Go." } };
+  const { answer } = await withFaults(client.env, { binding: "FILES", method: "get" }, 100, () =>
+    client.post("/mcp", { jsonrpc: "2.0", id: 1, method: "tools/call", params }),
+  );
+  expect(await answer.json()).toMatchObject({
+    error: { code: -32603, message: expect.stringContaining("storage did not answer") },
+  });
 });

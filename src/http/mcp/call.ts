@@ -2,7 +2,7 @@
 
 import { base64OrNull } from "../../bytes.ts";
 import { InputInvalid, InputRequired } from "../../errors/request.ts";
-import { type HullError, toHullError } from "../../errors.ts";
+import { type HullError, isFault, toHullError } from "../../errors.ts";
 import { takesAnyFile } from "../../run/agent/workspace-option.ts";
 import { logError } from "../../run/problem.ts";
 import { asJson, isObject } from "../../skill/json.ts";
@@ -53,7 +53,7 @@ export async function callTool(
 /** The outcome of a failed call. A fault of Hull is a fault of the protocol; a model can act on any other. */
 function failed(context: RequestContext, error: HullError): Outcome {
   logError(error, context);
-  if (error.code === "internal") return fault(FAULT_CODES.internal, error.data.detail);
+  if (isFault(error)) return fault(FAULT_CODES.internal, error.data.detail);
   const { title, detail, members } = error.data;
   const problem = { code: error.code, ...members };
   const text = [`${title}: ${detail}`, ...furtherText(members)].join("\n");
