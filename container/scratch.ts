@@ -37,10 +37,10 @@ const MOST_OPENINGS = 100;
 /**
  * Where processes have a uid of their own, no folder is used twice: a process that outlived its execution could reach the
  * files of another one, and another execution could watch the inode of a folder that it knows. Where processes have the
- * runner's uid, and can reach everything of each other anyway, a folder is used again under a new name if certainly none of
- * its processes is left and none of them changed anything in it; times and inodes show that. Folders are made in advance, since on common file systems making and removing three folders
- * takes as long as starting a small process. Single folders are made and removed synchronously: passing such a call to a
- * thread costs more than the call itself.
+ * runner's uid, and can reach everything of each other anyway, a folder is used again under a new name if certainly none
+ * of its processes is left and none of them changed anything in it; times and inodes show that. Folders are made in
+ * advance, since on common file systems making and removing three folders takes as long as starting a small process.
+ * Single folders are made and removed synchronously: passing such a call to a thread costs more than the call itself.
  */
 export class ScratchRoot {
   readonly #root: string;
@@ -80,11 +80,8 @@ export class ScratchRoot {
    * ended. @param gone whether certainly none of them is left
    */
   release(scratch: Scratch, gone: boolean): void {
-    if (gone && this.#group === null && this.#ready.length < MOST_READY && isUnchanged(scratch)) {
-      this.#ready.push(this.#rename(scratch));
-      return;
-    }
-    if (removeEmpty(scratch)) return;
+    const fits = gone && this.#group === null && this.#ready.length < MOST_READY;
+    if ((fits && isUnchanged(scratch) && this.#reuse(scratch)) || removeEmpty(scratch)) return;
     const removal = this.#removeAll(scratch.dir)
       .catch((error: unknown) => log("error", "scratch_not_removed", { reason: reasonOf(error) }))
       .finally(() => this.#removals.delete(removal));
@@ -118,11 +115,16 @@ export class ScratchRoot {
     return this.#scratchAt(dir);
   }
 
-  /** Gives an unchanged folder a name that no process knows. */
-  #rename(scratch: Scratch): Scratch {
+  /** Gives an unchanged folder a name that no process knows; false: the file system refuses. */
+  #reuse({ dir: old }: Scratch): boolean {
     const dir = this.#newPath();
-    renameSync(scratch.dir, dir);
-    return this.#scratchAt(dir);
+    try {
+      renameSync(old, dir);
+      this.#ready.push(this.#scratchAt(dir));
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   #newPath(): string {
