@@ -68,9 +68,11 @@ describe("the ends of runs", () => {
     expect(all.map(({ state }) => state)).toEqual(["stored", "stored", "stored"]);
     await Promise.all(sent);
     expect(batches()).toBe(3);
-    // After a while without rows the next one goes at once again, and what follows it together.
+    // After a while without rows the next one goes at once again, after its caller's answer, and what follows it together.
     forward(100);
-    await deployment.indexRows.settled(note("n5"), 10_000);
+    const next = note("n5");
+    expect(next).toEqual([{ state: "waiting" }]);
+    await deployment.indexRows.settled(next, 10_000);
     expect(batches()).toBe(4);
     const later = ["n6", "n7"].flatMap(note);
     await deployment.indexRows.settled(later, 10_000);
