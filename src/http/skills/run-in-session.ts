@@ -70,7 +70,8 @@ export async function runInSession(
   const known =
     idempotencyKey(context.request) === null
       ? null
-      : await session.ask("known", { request: await requestName(context, asked) });
+      : // While a deployment rolls out, an object of the version before answers `false` instead of null.
+        (await session.ask("known", { request: await requestName(context, asked) })) || null;
   if (known === null) await writeInputs(context, workspace, input.files);
   const files_before = known === null ? await lastWritten(workspace) : known.files_before;
   const isMade = ({ version }: WorkspaceFile) => files_before !== undefined && version > files_before;
