@@ -86,7 +86,7 @@ export class Dependencies {
 
   /**
    * The folder of a script's packages, kept until its digest is released from the bundles; null if it needs none.
-   * @param script null: any script of the bundle that has no metadata of its own
+   * @param script null means any script of the bundle that has no metadata of its own
    * @throws DependenciesFailed
    */
   async use(

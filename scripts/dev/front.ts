@@ -21,7 +21,7 @@ import { reasonOf } from "../system-error.ts";
 
 interface FrontOptions {
   host: string;
-  /** 0: any free port. */
+  /** 0 means any free port. */
   port: number;
   /** Origin of the Worker, on loopback. */
   worker: string;

@@ -41,7 +41,7 @@ interface ServerOptions {
   project: Project;
   cache: BuildCache;
   host: string;
-  /** 0: any free port. */
+  /** 0 means any free port. */
   port: number;
   stateDir: string;
   direct: boolean;

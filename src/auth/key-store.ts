@@ -101,7 +101,7 @@ function position(cursor: string): [string, string] {
 
 /**
  * Revokes a key permanently; returns its hash, or `null` if there is none with this id.
- * @param tenant `null`: any tenant
+ * @param tenant `null` means any tenant
  */
 export async function revokeKey(env: Bindings, id: string, tenant: string | null): Promise<string | null> {
   const which = "FROM api_keys WHERE id = ?1 AND (?2 IS NULL OR tenant = ?2)";

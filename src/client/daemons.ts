@@ -42,7 +42,7 @@ export class DaemonClient {
     return this.#transport.json(reads(this.#path), settings);
   }
 
-  /** Puts an event into its queue: any JSON. */
+  /** Puts an event, which may be any JSON, into its queue. */
   send(payload: unknown, settings: RunSettings = {}): Promise<Daemon> {
     return this.#transport.json(posts(`${this.#path}/events`, payload, settings), settings);
   }

@@ -39,7 +39,7 @@ export function checkHost(context: RequestContext): void {
  * loopback reaches, calls without a key belong to the developer. If other machines can reach it and it is declared
  * public, it runs things for everybody and does nothing else without a key. A request that Hull derives from an
  * admitted one has the same caller.
- * @param scope `any`: any key
+ * @param scope `any` admits every key
  * @param anyOrigin for operations that run nothing: static files
  * @throws OriginNotAllowed, AuthNotConfigured, Unauthenticated, Forbidden, FormNotTrusted
  */

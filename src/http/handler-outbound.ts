@@ -18,7 +18,7 @@ export class HandlerOutbound extends WorkerEntrypoint<Bindings, OutboundProps> {
 }
 
 interface OutboundProps {
-  /** `null`: any public host. */
+  /** `null` means any public host. */
   hosts: string[] | null;
 }
 

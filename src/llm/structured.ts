@@ -17,7 +17,7 @@ interface Named {
 }
 
 export interface Structured {
-  /** The schema for the provider; `null`: any JSON. */
+  /** The schema for the provider; `null` means any JSON. */
   wire: { schema: JsonObject; strict: boolean } | null;
   /** The schema that Hull checks the answer against. */
   check: JsonObject | null;

@@ -70,7 +70,7 @@ export async function saveUpload(
 
 /**
  * Removes an upload with its versions and its configuration, all or none; returns its owner, or `null` if there is none.
- * @param owner `null`: any tenant
+ * @param owner `null` means any tenant
  */
 export async function removeUpload(
   env: Bindings,

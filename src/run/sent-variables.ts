@@ -9,7 +9,7 @@ export class SentVariables {
   /** The values put into the request. */
   readonly used: string[] = [];
 
-  /** @param granted the variables that the skill may have; `null`: any */
+  /** @param granted the variables that the skill may have; `null` means any */
   constructor(read: (name: string) => string | undefined, granted: ReadonlySet<string> | null) {
     this.#read = read;
     this.#granted = granted;

@@ -92,7 +92,7 @@ export async function assembled(
 
 /**
  * Removes a stored skill and its configuration; returns its owner, or `null` if there is no such skill.
- * @param owner `null`: any tenant
+ * @param owner `null` means any tenant
  */
 export async function dropSkill(
   { env, catalogs }: Deployment,

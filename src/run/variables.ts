@@ -14,7 +14,7 @@ export async function processSettings({ deployment, background }: RunContext): P
 }
 
 /**
- * The names of variables that a skill may have. An uploaded skill gets those that `HULL_GRANTS` lists; `null`: any,
+ * The names of variables that a skill may have. An uploaded skill gets those that `HULL_GRANTS` lists; `null` means any,
  * since the skill is trusted. The slug alone grants nothing to a stored skill, since every tenant may use any slug.
  */
 export function grantsOf(

@@ -107,12 +107,12 @@ export async function forgetRuns(env: Bindings, tenant: string, ids: readonly st
 }
 
 interface RunFilter extends Wanted {
-  /** `null`: any state. */
+  /** `null` means any state. */
   state: string | null;
   kind: string | null;
   name: string | null;
   session: string | null;
-  /** Code of the error that ended the run; `null`: any. */
+  /** Code of the error that ended the run; `null` means any. */
   code: string | null;
   /** Whether those of workflow stages are among them. */
   stages: boolean;

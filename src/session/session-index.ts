@@ -64,7 +64,7 @@ export async function listSessions(
 /** Selects a page of sessions whose ids have the same prefix. */
 interface PrefixPage {
   prefix: string;
-  /** `name` of their metadata, empty where it has none; `null`: any. */
+  /** `name` of their metadata, empty where it has none; `null` means any. */
   name: string | null;
   limit: number;
   /** The last session of the previous page; `null`: begin at the start. */

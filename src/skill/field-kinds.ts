@@ -14,7 +14,7 @@ export const MAX_AHEAD_MS = 100 * 366 * 24 * 3_600_000;
 
 /**
  * - `list`: texts, `of` says of what; `orText`: also one text that is split
- * - `values`: a list of any JSON; `any`: any JSON, or what a reader of its own makes a value of `shape` from
+ * - `values`: a list of any JSON; `any` is JSON of every form, or what a reader of its own makes a value of `shape` from
  * - `map`: a mapping of names to values of the kind `of`, absent: to any; `object`: a mapping with fields of its own;
  *   `objects`: a list of such mappings
  */

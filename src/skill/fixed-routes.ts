@@ -5,7 +5,7 @@
  */
 
 type Method = "GET" | "POST" | "PUT" | "DELETE";
-/** `open`: no key, no origin rule. `any`: any key. `own`: the operation itself decides who may call. */
+/** `open`: no key, no origin rule. `any` admits every key. `own`: the operation itself decides who may call. */
 export type RouteScope = "open" | "any" | "own" | "invoke" | "publish" | "admin";
 
 /**

@@ -21,12 +21,12 @@ export interface UploadRules {
   wants_directory: boolean;
   /** Whether that folder must have the skill's name. */
   checks_directory: boolean;
-  /** The most files; bytes of the largest one; `null`: any. */
+  /** The most files; bytes of the largest one; `null` means any. */
   max_files: number;
   max_file_bytes: number | null;
   /** Whether only one SKILL.md may exist, in any folder and any letter case. */
   one_skill_file: boolean;
-  /** The required name; `null`: any. */
+  /** The required name; `null` means any. */
   name: string | null;
 }
 

@@ -79,7 +79,7 @@ export function toolsNamed(name: string, offered: readonly string[]): string[] {
 export interface AllowedTool {
   /** Hull's name for the tool; `*` in it matches any characters. */
   tool: string;
-  /** The form of its calls, e.g. `git:*`; absent: any call fits. */
+  /** The form of its calls, e.g. `git:*`; absent means any call fits. */
   pattern?: string;
 }
 

@@ -34,7 +34,7 @@ export interface ExecutionRequest {
   /** It continues when its caller is gone; the caller comes back for it. */
   detach: boolean;
   settings: ProcessSettings;
-  /** The variables that the skill may have; `null`: any. */
+  /** The variables that the skill may have; `null` means any. */
   granted: ReadonlySet<string> | null;
 }
 

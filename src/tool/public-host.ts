@@ -6,7 +6,7 @@ const LOCAL_NAMES = ["localhost", "local", "internal", "home.arpa", "invalid"];
 
 /**
  * Why a URL may not be requested, as the end of a sentence that begins with the host; `null`: it may.
- * @param hosts names, `*.example.com` for all hosts below one; `null`: any public one
+ * @param hosts names, `*.example.com` for all hosts below one; `null` means any public one
  */
 export function hostFault({ protocol, hostname }: URL, hosts: readonly string[] | null): string | null {
   if (protocol !== "http:" && protocol !== "https:")

@@ -74,7 +74,7 @@ test("--dry-run builds with the real wrangler, and prints what a deploy would do
   });
   expect(output).not.toContain("was deployed as");
   await writeFile(join(dir, "hull.toml"), 'name = "Pantry"\n');
-  // What the name leads to is said without wrangler: any program does.
+  // The test needs no wrangler to see where the name leads, so any program does.
   await writeFile(join(dir, "wrangler.mjs"), "");
   const renamed = await runHull(["deploy", "--dry-run"], {
     cwd: dir,

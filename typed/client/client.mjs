@@ -611,7 +611,7 @@ var DaemonClient = class {
   get(settings = {}) {
     return this.#transport.json(reads(this.#path), settings);
   }
-  /** Puts an event into its queue: any JSON. */
+  /** Puts an event, which may be any JSON, into its queue. */
   send(payload, settings = {}) {
     return this.#transport.json(posts(`${this.#path}/events`, payload, settings), settings);
   }

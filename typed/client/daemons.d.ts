@@ -19,7 +19,7 @@ export declare class DaemonClient {
     constructor(transport: Transport, id: string);
     /** The daemon with its snapshot and the beginning of its queue. */
     get(settings?: CallSettings): Promise<DaemonSnapshot>;
-    /** Puts an event into its queue: any JSON. */
+    /** Puts an event, which may be any JSON, into its queue. */
     send(payload: unknown, settings?: RunSettings): Promise<Daemon>;
     /** Wakes it once it is idle. */
     wake(settings?: RunSettings): Promise<Daemon>;

@@ -247,7 +247,7 @@ export interface AgentSpec {
    * tools. Absent: it continues as its turns demand.
    */
   single?: true;
-  /** Text with which the first answer must begin. Absent: any. */
+  /** Text with which the first answer must begin. Absent means any. */
   prefill?: string;
   /** When the run must end (Unix ms), and the time that it has in all (ms). Absent: no limit. */
   deadline?: { at: number; ms: number };

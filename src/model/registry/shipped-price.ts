@@ -53,7 +53,7 @@ const find = (provider: string, id: string): ShippedModel | undefined =>
 /**
  * The model of a provider. If that provider's table lacks it, the entry of any vendor with a model of this name, since
  * resellers mostly charge the same.
- * @param provider `null`: any
+ * @param provider `null` means any
  */
 export function shippedModel(provider: string | null, model: string): ShippedModel | null {
   if (provider !== null && OWN_SERVERS.has(provider)) return null;

@@ -155,7 +155,7 @@ interface FilesPage {
   /** `created_us` of the last file of the previous page; `null`: begin at the start. */
   after: number | null;
   ascending: boolean;
-  /** `null`: any. */
+  /** `null` means any. */
   purpose: string | null;
 }
 

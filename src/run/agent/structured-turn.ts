@@ -14,7 +14,7 @@ import type { Json, JsonObject } from "../../skill/manifest.ts";
 
 interface StructuredRun {
   structured: Structured;
-  /** `null`: any turn without tool calls ends the run. */
+  /** If it is `null`, any turn without tool calls ends the run. */
   sentinel: string | null;
   /**
    * For a run that is one answer: whether the tool of this name only searches for tools. `null`: the run continues

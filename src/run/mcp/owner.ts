@@ -7,7 +7,7 @@ export interface ServerOwner {
   /** The owning skill; `null`: the deployment or the request. */
   skill: string | null;
   servers: readonly McpServer[];
-  /** Variables that headers may hold; `null`: any. */
+  /** Variables that headers may hold; `null` means any. */
   granted: ReadonlySet<string> | null;
 }
 

@@ -129,8 +129,8 @@ export interface ConversationOperations extends WorkspaceOperations {
   add: { in: { messages: Message[] } & Named; out: SessionView };
   /**
    * Adds the messages of a model call outside of a run: now, or if a run is under way, when it rests. `created_at`: when
-   * the session was created whose history the call continued (Unix ms); absent: any session with this id. `not_added`: why
-   * the session does not take the messages. Absent: it does.
+   * the session was created whose history the call continued (Unix ms); absent means any session with this id.
+   * `not_added`: why the session does not take the messages. Absent: it does.
    * @throws CallNotFound for a newer session with this id
    */
   keep: {

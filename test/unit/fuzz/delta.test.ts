@@ -1,4 +1,4 @@
-/** What a process writes, as events: any bytes in any pieces come out whole, and no character is split. */
+/** The output of a process as events: all bytes arrive, however it cuts them, and no event splits a character. */
 
 import { expect, test } from "vitest";
 import { fromBase64 } from "../../../src/bytes.ts";

@@ -79,7 +79,7 @@ test("unreserved characters mean the same encoded and plain, reserved ones do no
 
 const request = (name: string, text: string): Request => {
   const sent = new Request(ORIGIN);
-  // As a server gets it: any visible ASCII, blanks and bytes above.
+  // A server may get any visible ASCII, blanks and bytes above.
   sent.headers.set(name, text);
   return sent;
 };

@@ -66,7 +66,7 @@ export async function readSentSkill(context: RequestContext): Promise<SentSkill>
 
 /**
  * Checks an upload for Hull's own store, and stores its bundle.
- * @param name that the skill must have; `null`: any
+ * @param name that the skill must have; `null` means any
  * @throws BundleInvalid BodyTooLarge BadRequest
  */
 export async function storeSentSkill(
