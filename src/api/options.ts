@@ -238,7 +238,7 @@ const CALL_TEXTS: { readonly [name in CallOption]-?: OptionText } = {
 
 const SKILLS = {
   skill: {
-    text: "The served llm skill to run, with its body, model, fallbacks, effort, limits and tools. Limits are `max_tokens`, `idle_timeout_ms` and `max_tool_output_bytes` of its manifest, and `timeout_ms`, `max_tool_rounds` ([rounds of a skill](runs.md#rounds-of-a-skill)) and `deadline_ms` where it names them; the options of the run win.",
+    text: "The served llm skill to run, with its body, model, fallbacks, effort, limits and tools. Limits are `max_tokens`, `timeout_ms`, `idle_timeout_ms` and `max_tool_output_bytes` of its manifest, and `max_tool_rounds` ([rounds of a skill](runs.md#rounds-of-a-skill)) and `deadline_ms` where it names them; the options of the run win.",
   },
   skills: {
     text: 'Skills that the run may use: slugs, ids or names of [stored skills](skills-api.md), [inline skills](runs.md#skills), or `"*"` for all that are served.',

@@ -1,14 +1,19 @@
 /** Turns an error into its problem document. */
 import { firstOf } from "../cut.ts";
-import { type HullError, type Problem, toProblem } from "../errors.ts";
+import { HullError, type Problem, toProblem } from "../errors.ts";
 import type { RunContext } from "./context.ts";
 
 /** The redacted problem document. Local dev adds the provider's words. */
 export function problemOf(error: HullError, context: RunContext): Problem {
-  const problem = toProblem(error.data, context.requestId);
+  return context.redacted(toProblem(withProviderWords(error, context).data, context.requestId));
+}
+
+/** In local dev, the error with the provider's words among its members, where they remain when it is stored as data. */
+export function withProviderWords(error: HullError, { settings }: RunContext): HullError {
   const said = error.operator.provider_message;
-  if (context.settings.local && typeof said === "string") problem.provider_message = firstOf(said, 500);
-  return context.redacted(problem);
+  if (!settings.local || typeof said !== "string") return error;
+  const members = { ...error.data.members, provider_message: firstOf(said, 500) };
+  return new HullError({ ...error.data, members }, error.operator);
 }
 
 /** Writes an error to the log line, including operator details. */

@@ -18,6 +18,13 @@ let asked: string[];
 const TOOL = "tools: [{name: now, description: Tells the time, command: [date]}]\n";
 const thoughtful = (name: string, model: string): string =>
   `---\nname: ${name}\ndescription: Test.\nprovider: openai\nmodel: ${model}\neffort: high\n---\nThink.\n`;
+const LIMITS = [2048, 40_000];
+/** A skill whose handler answers more than the skill lets the model read. */
+const talkative = (bytes: number) => ({
+  "SKILL.md": `---\nname: cuts-${bytes}\ndescription: d\nprovider: anthropic\nmax_tool_output_bytes: ${bytes}\n---\nTalk.\n`,
+  "tools.json": JSON.stringify([{ name: "talk", description: "Talks", script: "talk.js", parameters: {} }]),
+  "talk.js": 'export default () => "a ".repeat(30_000);',
+});
 beforeAll(() =>
   client.publish({
     cat: mockSkill("cat"),
@@ -26,6 +33,10 @@ beforeAll(() =>
     sage: thoughtful("sage", "gpt-5.4"),
     echo: thoughtful("echo", "gpt-4o"),
     hasty: mockSkill("hasty", "timeout_ms: 40\n"),
+    "hasty-claude":
+      "---\nname: hasty-claude\ndescription: d\nprovider: anthropic\ntimeout_ms: 40\n---\nAnswer.\n",
+    ...Object.fromEntries(LIMITS.map((bytes) => [`cuts-${bytes}`, talkative(bytes)])),
+    usual: "---\nname: usual\ndescription: d\nprovider: anthropic\n---\nAnswer.\n",
   }),
 );
 beforeEach(() => {
@@ -304,11 +315,47 @@ describe("a number in the arguments of a call", () => {
   });
 });
 
+describe("max_tool_output_bytes cuts the answer of a handler", () => {
+  const readBy = async (path: string, body: object): Promise<string> => {
+    bodies = [];
+    turns = [{ tool_calls: [{ name: "talk", arguments: {} }] }];
+    await sent(path, body);
+    return JSON.stringify(bodies[1]?.messages.at(-1)).replace(/"tool_use_id":"[^"]*"/, "");
+  };
+
+  it.each(LIMITS)("to %s bytes, in a session too", async (bytes) => {
+    const slug = `cuts-${bytes}`;
+    await client.post("/sessions", { id: slug });
+    const read = await readBy(`/skills/${slug}`, { input: "Hi." });
+    expect(read.length).toBeGreaterThan(bytes);
+    expect(read.length).toBeLessThan(bytes + 500);
+    expect(await readBy(`/skills/${slug}?session_id=${slug}`, { input: "Hi." })).toBe(read);
+  });
+
+  it("in a run of the skill too", async () => {
+    const read = await readBy("/runs", { prompt: "Hi.", options: { skill: "cuts-2048" } });
+    expect(read).toBe(await readBy("/skills/cuts-2048", { input: "Hi." }));
+  });
+});
+
 describe("a stream", () => {
   const START =
     'event: message_start\ndata: {"type":"message_start","message":{"usage":{"input_tokens":1}}}\n\n';
   const PING = 'event: ping\ndata: {"type":"ping"}\n\n';
   const named = new Client({ ...KEYS, HULL_LLM_TIMEOUT: "0.04" });
+  /** @param more comes again and again after the beginning; `null`: nothing does */
+  const flowing = (more: string | null): Response => {
+    const send = (stream: ReadableStreamDefaultController, text: string): void =>
+      stream.enqueue(new TextEncoder().encode(text));
+    const body = new ReadableStream({
+      start: (stream) => send(stream, START),
+      pull: (stream) =>
+        more === null
+          ? new Promise(() => undefined)
+          : new Promise((resolve) => setTimeout(resolve, 5)).then(() => send(stream, more)),
+    });
+    return new Response(body, { headers: { "content-type": "text/event-stream" } });
+  };
 
   it.each<[string, Client, string, object, string | null]>([
     [
@@ -322,20 +369,36 @@ describe("a stream", () => {
     ["that flows on ends a call after its option timeout", client, "/llm/call", { timeout: 0.04 }, PING],
     ["that flows on ends a run after HULL_LLM_TIMEOUT", named, "/runs", {}, PING],
   ])("%s", async (_, asks, path, own, more) => {
-    vi.stubGlobal("fetch", async () => {
-      const send = (stream: ReadableStreamDefaultController, text: string): void =>
-        stream.enqueue(new TextEncoder().encode(text));
-      const body = new ReadableStream({
-        start: (stream) => send(stream, START),
-        pull: (stream) =>
-          more === null
-            ? new Promise(() => undefined)
-            : new Promise((resolve) => setTimeout(resolve, 5)).then(() => send(stream, more)),
-      });
-      return new Response(body, { headers: { "content-type": "text/event-stream" } });
-    });
+    vi.stubGlobal("fetch", async () => flowing(more));
     const options = { provider: "anthropic", model: CLAUDE, llm_retries: 0, ...own };
     const answer = await asks.post(path, { prompt: "Hi.", options });
     expect(await answer.json()).toMatchObject({ code: "provider_timeout", timeout_ms: 40 });
+  });
+
+  it("that flows on ends a call of a skill under /v1 after its timeout_ms", async () => {
+    vi.stubGlobal("fetch", async () => flowing(PING));
+    const ask = { model: "skill/hasty-claude", max_tokens: 9, messages };
+    expect(await (await client.post("/v1/messages", ask)).text()).toContain("40 ms");
+  });
+
+  it.each<[string, string, object, number]>([
+    ["a call of a skill", "/skills/usual", { input: "Hi." }, 60_000],
+    ["one in a session", "/skills/usual?session_id=waits", { input: "Hi." }, 60_000],
+    ["a run of a skill", "/runs", { prompt: "Hi.", options: { skill: "usual" } }, 60_000],
+    [
+      "one whose options say it",
+      "/runs",
+      { prompt: "Hi.", options: { skill: "usual", timeout: 90 } },
+      90_000,
+    ],
+    ["a run of no skill", "/runs", { prompt: "Hi.", options: { provider: "anthropic" } }, 120_000],
+  ])("begins in time: %s", async (_, path, body, limit) => {
+    await client.post("/sessions", { id: "waits" });
+    const timers = vi.spyOn(globalThis, "setTimeout");
+    await sent(path, body);
+    const waits = timers.mock.calls.map(([, ms]) => ms);
+    timers.mockRestore();
+    const limits = [60_000, 90_000, 120_000].filter((ms) => waits.includes(ms));
+    expect(limits).toEqual([limit]);
   });
 });

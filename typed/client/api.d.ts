@@ -633,7 +633,7 @@ export type RunAccepted = {
 export type RunOptions = CallOptions & {
   /** Defaults of `max_iterations`, `max_nudges`, `tool_retries`, `llm_retries` and `schema_retries`: `tool_using` 50, 3, 0, 3, 0; `researcher` 30, 4, 0, 2, 0; `verifier` 5, 0, 0, 2, 3; `completer` 1, 0, 0, 2, 0. */
   profile?: "tool_using" | "researcher" | "verifier" | "completer" | null;
-  /** The served llm skill to run, with its body, model, fallbacks, effort, limits and tools. Limits are `max_tokens`, `idle_timeout_ms` and `max_tool_output_bytes` of its manifest, and `timeout_ms`, `max_tool_rounds` (rounds of a skill) and `deadline_ms` where it names them; the options of the run win. */
+  /** The served llm skill to run, with its body, model, fallbacks, effort, limits and tools. Limits are `max_tokens`, `timeout_ms`, `idle_timeout_ms` and `max_tool_output_bytes` of its manifest, and `max_tool_rounds` (rounds of a skill) and `deadline_ms` where it names them; the options of the run win. */
   skill?: string | null;
   /** Skills that the run may use: slugs, ids or names of stored skills, inline skills, or `"*"` for all that are served. */
   skills?: string | (string | Record<string, unknown>)[] | Record<string, unknown> | null;

@@ -202,6 +202,11 @@ export interface ServedTerms {
   idle_timeout_ms?: number;
 }
 
+interface SkillLimits extends Pick<ServedTerms, "max_tool_output_bytes"> {
+  /** The longest wait for the first byte of a model call. Absent: the run's options limit its calls. */
+  first_byte_ms?: number;
+}
+
 /** Who delegated a run, and who pays. */
 interface Delegation {
   /** `run_id` is `null` if no run was under way. `null`: a request that names no session. */
@@ -242,6 +247,8 @@ export interface AgentSpec {
    * there. `json`: as in `served`. Absent: it is no such call.
    */
   called?: Pick<ServedTerms, "json">;
+  /** Limits of the run's own skill that are not among its options. Absent: it has no such skill, or an older version began it. */
+  skill_limits?: SkillLimits;
   /**
    * The run is one answer: its first turn, whatever calls that makes, or the first that does more than search for
    * tools. Absent: it continues as its turns demand.

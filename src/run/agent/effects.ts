@@ -226,13 +226,15 @@ async function callModel(
   // Once a fallback of the skill has answered, the run stays with it.
   const stays = spec.fallback === undefined ? -1 : all.findIndex((target) => target.provider === provider);
   const targets = all.slice(Math.max(0, stays));
+  const { served, called, skill_limits } = spec;
+  const first_byte_ms = skill_limits?.first_byte_ms;
   const terms = {
     ...exchangeTerms(options, host),
+    ...(first_byte_ms === undefined ? {} : { timeout_ms: first_byte_ms, whole: false }),
     ...(spec.skill_max_tokens === true ? { max_tokens_given: null } : {}),
-    ...(spec.served === undefined
-      ? {}
-      : { retries: null, stream: watcher.onText !== undefined, whole: isNamed(spec.served.timeout_ms) }),
-    ...(spec.called === undefined ? {} : { retries: null }),
+    ...(served === undefined ? {} : { stream: watcher.onText !== undefined }),
+    ...(served?.timeout_ms === undefined ? {} : { whole: isNamed(served.timeout_ms) }),
+    ...(served === undefined && called === undefined ? {} : { retries: null }),
   };
   const sentinel = spec.persistent ? spec.done_sentinel : null;
   const searches = spec.single === true ? (name: string) => vault?.owns(name) === true : null;
@@ -382,15 +384,20 @@ async function skillNamed({ context, own, spec }: EffectsOptions, slug: string):
 }
 
 /**
- * The answer of a handler or server, cut to the limit of the served skill. The output of commands is limited as they
+ * The answer of a handler or server, cut to the limit of the run's own skill. The output of commands is limited as they
  * write.
  */
-function bounded({ served }: AgentSpec, { executor }: AgentTool, result: AgentToolResult): AgentToolResult {
-  if (served === undefined || (executor !== "isolate" && executor !== "mcp")) return result;
-  const window = new OutputWindow(served.max_tool_output_bytes);
+function bounded(
+  { served, skill_limits }: AgentSpec,
+  { executor }: AgentTool,
+  result: AgentToolResult,
+): AgentToolResult {
+  const { max_tool_output_bytes: limit } = served ?? skill_limits ?? {};
+  if (limit === undefined || (executor !== "isolate" && executor !== "mcp")) return result;
+  const window = new OutputWindow(limit);
   window.push(new TextEncoder().encode(result.content));
   const { bytes } = window;
-  if (bytes <= served.max_tool_output_bytes) return { ...result, bytes };
+  if (bytes <= limit) return { ...result, bytes };
   return { ...result, content: window.render().text, bytes, truncated: true };
 }
 

@@ -27,6 +27,7 @@ import {
   effortOf,
   fallbackOf,
   ignoredEffort,
+  limitsOf,
   roundsOfSkill,
   withSkill,
   withSkillLimits,
@@ -149,7 +150,11 @@ export async function checkedRun(
   });
   const stated = roundsOfSkill(options, served);
   const rounds = called.called === undefined ? stated : toolRounds(stated, files);
-  const limited = withSkillLimits(options, served, rounds);
+  const limited = withSkillLimits(
+    called.called === undefined ? options : { ...options, tool_output_max_chars: Number.MAX_SAFE_INTEGER },
+    served,
+    rounds,
+  );
   const spec: AgentSpec = {
     ...specOf(limited, {
       run_id,
@@ -171,7 +176,7 @@ export async function checkedRun(
     total_budget_usd: call.budget?.total_budget_usd ?? null,
     ...folders,
     ...catalogTokens(options.skill_catalogue_tokens ?? context.settings.skill_catalogue_tokens),
-    ...(served === null ? {} : { agent: served.manifest.slug, ...fallback }),
+    ...(served === null ? {} : { agent: served.manifest.slug, ...fallback, ...limitsOf(served, call) }),
     ...(found.servers.length === 0 ? {} : { mcp_servers: [...found.servers] }),
     ...(configs === null ? {} : { tool_configs: configs }),
     ...deadlineIn(limited.deadline_ms),

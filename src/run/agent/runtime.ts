@@ -12,6 +12,7 @@ import type { RunEvent } from "../events.ts";
 import { RunArtifacts } from "../handler/artifacts.ts";
 import { llmHost } from "../llm-host.ts";
 import { llmError } from "../llm-problem.ts";
+import { withProviderWords } from "../problem.ts";
 import { clientWorkspace, sessionClient } from "../session-client.ts";
 import { stopRequests } from "../stop-requests.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
@@ -112,7 +113,8 @@ export const SESSION_RUNTIME: AgentRuntime = {
           return await call();
         } catch (error) {
           // The routes of skills show a provider's failure in Hull's words alone.
-          throw spec.called === undefined ? llmError(error, context) : toHullError(error);
+          const shown = spec.called === undefined ? llmError(error, context) : toHullError(error);
+          throw withProviderWords(shown, context);
         } finally {
           const left = host.mocksLeft();
           if (left !== null) environment.remember(left);

@@ -79,6 +79,17 @@ export function withSkillLimits(
   };
 }
 
+/** The limits of the skill that no option replaces. @param call the options with those that `withSkill` adds */
+export function limitsOf({ manifest }: SkillRecord, call: CallOptions): Pick<AgentSpec, "skill_limits"> {
+  const { llm, timeout_ms } = manifest;
+  if (llm === undefined) return {};
+  const { max_tool_output_bytes } = llm;
+  const limited = call.timeout_ms !== undefined;
+  return {
+    skill_limits: { max_tool_output_bytes, ...(limited ? {} : { first_byte_ms: timeout_ms }) },
+  };
+}
+
 /** The skill's own further targets, unless the options name a model. */
 export function fallbackOf({ manifest }: SkillRecord, call: JsonObject): Pick<AgentSpec, "fallback"> {
   const targets = manifest.llm?.fallback ?? [];
