@@ -209,6 +209,19 @@ describe("a chat completion", () => {
     },
   );
 
+  test.each([GPT, "skill/a"])("of %s that is cut has its warnings, and so has its stream", async (model) => {
+    fake.script(Array.from({ length: 3 }, () => ({ text: ["Ha", "lf"], stop: "length" as const })));
+    const warnings = [{ code: "answer_cut", message: expect.any(String) }];
+    const body = { model, messages };
+    expect(await client.chat.completions.create(body)).toMatchObject({ warnings });
+    const ends: object[] = [];
+    for await (const chunk of await client.chat.completions.create({ ...body, stream: true }))
+      if (chunk.choices[0]?.finish_reason === "length") ends.push(chunk);
+    expect(ends).toMatchObject([{ warnings }]);
+    const last = client.chat.completions.stream(body).finalChatCompletion();
+    expect((await last).choices[0]).toMatchObject({ finish_reason: "length", message: { content: "Half" } });
+  });
+
   test("an effort that only OpenAI names reaches its models as it is, and others as the nearest level", async () => {
     fake.script([{ text: "So." }, { text: "So." }, { text: "So." }]);
     const asked = (model: string, reasoning_effort: "minimal" | "high") =>

@@ -92,6 +92,19 @@ describe("an Anthropic model gets the client's own request", () => {
     expect(names.map((name) => (after[name] ?? 0) - (before[name] ?? 0))).toEqual([7, 2, 1]);
   });
 
+  test("also where it is cut: a header alone has the code of the warning", async () => {
+    const turn = { text: ["Ha", "lf"], stop: "max_tokens" };
+    fake.script([turn, turn]);
+    const { data, response } = await client.messages.create({ ...ask, model: CLAUDE }).withResponse();
+    expect(response.headers.get("x-hull-warnings")).toBe("answer_cut");
+    expect(data).not.toHaveProperty("warnings");
+    const asked = client.messages.create({ ...ask, model: "mystery", stream: true });
+    const stream = await asked.withResponse();
+    expect(stream.response.headers.get("x-hull-warnings")).toBe("provider_not_inferred");
+    for await (const event of stream.data)
+      if (event.type === "message_delta") expect(event.delta).not.toHaveProperty("warnings");
+  });
+
   test("streamed, with the provider's own events", async () => {
     const turn = {
       text: ["One ", "two ", "three."],
@@ -327,6 +340,27 @@ describe("a model of another provider", () => {
   });
 
   const code = { type: "code_execution_20250825" as const, name: "code_execution" as const };
+  test.each<[string, Anthropic.ToolUnion[]]>([
+    ["in one call", []],
+    ["where Hull runs the tools", [code]],
+  ])("that is cut has its warnings, and so has its stream: %s", async (_, tools) => {
+    fake.script(Array.from({ length: 4 }, () => ({ text: ["Ha", "lf"], stop: "length" })));
+    const body = { ...ask, model: GPT, tools };
+    const warnings = [{ code: "answer_cut", message: expect.any(String) }];
+    expect(await client.messages.create(body)).toMatchObject({ stop_reason: "max_tokens", warnings });
+    const deltas: object[] = [];
+    for await (const event of await client.messages.create({ ...body, stream: true }))
+      if (event.type === "message_delta") deltas.push(event.delta);
+    expect(deltas).toMatchObject([{ stop_reason: "max_tokens", warnings }]);
+    const legacy = new Legacy({ apiKey: "any", baseURL: hull.url, maxRetries: 0 });
+    const older = { ...ask, model: GPT, tools: tools.length === 0 ? [] : [code] };
+    for (const whole of [
+      await client.messages.stream(body).finalMessage(),
+      await legacy.messages.stream(older).finalMessage(),
+    ])
+      expect(whole).toMatchObject({ stop_reason: "max_tokens", content: [{ type: "text", text: "Half" }] });
+  });
+
   test.each<[string, Anthropic.ToolUnion[]]>([
     ["in one call", []],
     ["where Hull runs the tools", [code]],

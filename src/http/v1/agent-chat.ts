@@ -61,7 +61,8 @@ export async function answerChatWithTools(
     const headers = { "cache-control": "no-store", ...lost, ...warningsHeader(warnings) };
     return jsonAnswer(context.redacted(whole), { headers });
   }
-  const about = { model: run.spec.model.model, usage: asked.reports_usage, headers: ignoredHeader(ignored) };
+  const headers = { ...ignoredHeader(ignored), ...warningsHeader(run.spec.warnings ?? []) };
+  const about = { model: run.spec.model.model, usage: asked.reports_usage, headers };
   return chunkedAnswer(context, about, async (chunks, reading, write) => {
     reading.addEventListener("abort", () => left.abort(), { once: true });
     const text = (piece: string): void => chunks.sink.onText?.(piece);

@@ -6,6 +6,7 @@ import { EDITOR_TOOL } from "../../engine/workspace-tools/editor-tool.ts";
 import { stopDetails, wireUsage } from "../../llm/anthropic-api/answer.ts";
 import { callBlock, resultBlock } from "../../llm/anthropic-api/executed.ts";
 import type { MessagesRequest } from "../../llm/anthropic-api/request.ts";
+import { eachOnce } from "../../llm/result.ts";
 import { namesSkill } from "../../llm/skill-model.ts";
 import { anthropicStop } from "../../llm/stop-words.ts";
 import { tokenCounts } from "../../model/usage.ts";
@@ -63,7 +64,7 @@ export async function answerWithTools(
     return jsonAnswer(message.message, { headers });
   }
   return streamedAnswer(context, {
-    headers: ignoredHeader(ignored),
+    headers: { ...ignoredHeader(ignored), ...warningsHeader(run.spec.warnings ?? []) },
     async run(write, reading) {
       reading.addEventListener("abort", () => left.abort(), { once: true });
       await drive(context, run, asked, (event) => write(formatted(event)));
@@ -139,15 +140,17 @@ async function drive(
   const all =
     params?.includes_files === true ? { _litellm_generated_files: await withBytes(container, made) } : {};
   const stop = stopOf(outcome);
+  const warnings = [...outcome.warnings, ...notStored(lacking)];
   const refused = stop === "refusal" ? stopDetails({ ...last, stop_reason: stop }) : null;
   const further = asJson({
     stop_details: refused,
     ...(made.length === 0 ? {} : { generated_files: made }),
     ...all,
     ...(outcome.max_iterations_reached ? { max_iterations_reached: true } : {}),
+    ...eachOnce(warnings),
   });
   events.end(stop, usageOf(run, outcome, executions), shown, further);
-  return { ...outcome, warnings: [...outcome.warnings, ...notStored(lacking)] };
+  return { ...outcome, warnings };
 }
 
 function stopOf({ run, calls, paused }: AgentOutcome): string {

@@ -63,10 +63,7 @@ class ChatChunks {
    * Sends the rest of the turn, and the end.
    * @param further members of the chunk that ends the answer
    */
-  finish(
-    turn: ModelTurn,
-    { excludesCached, further = {} }: { excludesCached: boolean; further?: object },
-  ): void {
+  finish(turn: ModelTurn, { excludesCached, further }: { excludesCached: boolean; further: object }): void {
     if (!this.#spoke) announce(turn, this.sink);
     void this.#answer.end();
     const reasoning = reasoningOf(turn.blocks, false);

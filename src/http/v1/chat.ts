@@ -5,7 +5,7 @@ import type { Reached } from "../../llm/host.ts";
 import { completionOf } from "../../llm/openai-api/answer.ts";
 import { type ChatRequest, readChatRequest } from "../../llm/openai-api/request.ts";
 import { withoutRefusedThinking } from "../../llm/openai-api/terms.ts";
-import { ignoredHeader } from "../../run/end-headers.ts";
+import { ignoredHeader, warningsHeader } from "../../run/end-headers.ts";
 import { type VendorModel, withExtra } from "../../run/vendor-model.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonAnswer } from "../json.ts";
@@ -16,7 +16,7 @@ import { chunkedAnswer } from "./chat-chunks.ts";
 import { checkCodeAccess } from "./code-access.ts";
 import { withStoredTurns } from "./container-turns.ts";
 import { withChatFiles } from "./files-in-messages.ts";
-import { callHeaders, ignoredStrict, modelLookup, sendCall } from "./model-call.ts";
+import { callHeaders, callWarnings, ignoredStrict, modelLookup, sendCall } from "./model-call.ts";
 
 /** `POST /v1/chat/completions`. */
 export async function createChatCompletion(context: RequestContext): Promise<Response> {
@@ -44,15 +44,17 @@ async function whole(context: RequestContext, asked: ChatRequest, model: VendorM
   const { signal } = context.request;
   const turn = await sendCall(context, model, request, { signal, stream: false });
   const headers = { "cache-control": "no-store", ...callHeaders(ignored, model, turn) };
-  return jsonAnswer(context.redacted(completionOf(turn, model.excludesCached, Date.now())), { headers });
+  const completion = completionOf(turn, model.excludesCached, Date.now());
+  return jsonAnswer(context.redacted({ ...completion, ...callWarnings(model, turn) }), { headers });
 }
 
 async function streamed(context: RequestContext, asked: ChatRequest, model: VendorModel): Promise<Response> {
   const { request, ignored } = fitted(asked, model.reached);
-  const about = { model: model.reached.model, usage: asked.reports_usage, headers: ignoredHeader(ignored) };
+  const headers = { ...ignoredHeader(ignored), ...warningsHeader(model.choice.warnings) };
+  const about = { model: model.reached.model, usage: asked.reports_usage, headers };
   return chunkedAnswer(context, about, async (chunks, signal) => {
     const turn = await sendCall(context, model, request, { signal, stream: true, sink: chunks.sink });
-    chunks.finish(turn, { excludesCached: model.excludesCached });
+    chunks.finish(turn, { excludesCached: model.excludesCached, further: callWarnings(model, turn) });
   });
 }
 

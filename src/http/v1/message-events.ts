@@ -44,11 +44,15 @@ export class MessageEvents {
     onReasoning: (thinking) => this.#piece("thinking", { type: "thinking_delta", thinking }),
   };
 
-  /** Sends the rest of the turn, and the end. @param excludesCached as of `wireUsage` */
-  finish(turn: ModelTurn, excludesCached: boolean): void {
+  /**
+   * Sends the rest of the turn, and the end.
+   * @param excludesCached as of `wireUsage`
+   * @param more additional members of the message, unless the events are the provider's own
+   */
+  finish(turn: ModelTurn, excludesCached: boolean, more: object): void {
     if (this.#own) return;
     this.rest(turn.blocks);
-    const further = plain({ stop_details: stopDetails(turn) });
+    const further = plain({ stop_details: stopDetails(turn), ...more });
     this.end(anthropicStop(turn), plain({ ...wireUsage(turn.usage, excludesCached) }), null, further);
   }
 

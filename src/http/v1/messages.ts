@@ -7,7 +7,7 @@ import { wrong } from "../../llm/members.ts";
 import { namesSkill } from "../../llm/skill-model.ts";
 import { checkAnswered } from "../../llm/tool-call-ids.ts";
 import { promptTokens } from "../../model/estimate.ts";
-import { ignoredHeader } from "../../run/end-headers.ts";
+import { ignoredHeader, warningsHeader } from "../../run/end-headers.ts";
 import type { VendorModel } from "../../run/vendor-model.ts";
 import type { RequestContext } from "../context.ts";
 import { objectBody } from "../operations.ts";
@@ -22,6 +22,7 @@ import { withFiles } from "./files-in-messages.ts";
 import { MessageEvents } from "./message-events.ts";
 import {
   callHeaders,
+  callWarnings,
   ignoredStrict,
   type ModelLookup,
   modelLookup,
@@ -82,11 +83,10 @@ async function whole(context: RequestContext, asked: MessagesRequest, model: Ven
   const ignored = checkFit(asked, model.reached);
   const { signal } = context.request;
   const turn = await sendCall(context, model, asked.request, { signal, stream: false });
-  return jsonNow(
-    context.redacted(messageOf(turn, model.excludesCached)),
-    200,
-    callHeaders(ignored, model, turn),
-  );
+  // The provider's own document stays as it is.
+  const warned = turn.document === undefined ? callWarnings(model, turn) : {};
+  const message = context.redacted({ ...messageOf(turn, model.excludesCached), ...warned });
+  return jsonNow(message, 200, callHeaders(ignored, model, turn));
 }
 
 async function streamed(
@@ -96,11 +96,11 @@ async function streamed(
 ): Promise<Response> {
   const ignored = checkFit(asked, model.reached);
   return streamedAnswer(context, {
-    headers: ignoredHeader(ignored),
+    headers: { ...ignoredHeader(ignored), ...warningsHeader(model.choice.warnings) },
     async run(write, signal) {
       const events = new MessageEvents(model.reached.model, context, (event) => write(formatted(event)));
       const turn = await sendCall(context, model, asked.request, { signal, stream: true, sink: events.sink });
-      events.finish(turn, model.excludesCached);
+      events.finish(turn, model.excludesCached, callWarnings(model, turn));
     },
     failed: (error) => formatted({ ...errorBody(error, context, dialectOf(context)) }),
   });

@@ -5,6 +5,7 @@
 import type { ModelRequest, ModelTurn } from "../../engine/messages.ts";
 import type { HullError } from "../../errors.ts";
 import type { Reached } from "../../llm/host.ts";
+import { eachOnce } from "../../llm/result.ts";
 import { namesSkill } from "../../llm/skill-model.ts";
 import { once } from "../../memo.ts";
 import type { Sink } from "../../model/wire.ts";
@@ -63,6 +64,10 @@ export function callHeaders(
   const ignored = ignoredHeader([...names, ...warnings.flatMap(({ option }) => option ?? [])]);
   return { ...ignored, ...warningsHeader([...choice.warnings, ...warnings]) };
 }
+
+/** The warnings of one model call, as a member of its answer. */
+export const callWarnings = ({ choice }: VendorModel, { warnings = [] }: ModelTurn) =>
+  eachOnce([...choice.warnings, ...warnings]);
 
 /**
  * `tools.strict` for `x-hull-ignored`, if a tool is strict but the provider does not get the member.

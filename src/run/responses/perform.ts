@@ -9,6 +9,7 @@ import type { ModelChoice, Reached } from "../../llm/host.ts";
 import { completionUsage } from "../../llm/openai-api/answer.ts";
 import { furtherMembers, responseRequest } from "../../llm/openai-api/response-request.ts";
 import { withoutRefusedThinking } from "../../llm/openai-api/terms.ts";
+import { eachOnce } from "../../llm/result.ts";
 import { namesSkill } from "../../llm/skill-model.ts";
 import { tokenCounts } from "../../model/usage.ts";
 import { appendItems } from "../../registry/conversations/rows.ts";
@@ -300,10 +301,10 @@ const isRefusal = ({ content }: JsonObject): boolean =>
 function endedResponse(
   head: JsonObject,
   { output, reason }: { output: JsonObject[]; reason: ReturnType<typeof incompleteReason> },
-  { usage, excludesCached, model, max_iterations_reached = false }: Ended,
+  { usage, excludesCached, model, max_iterations_reached = false, warnings = [] }: Ended,
 ): JsonObject {
   const asked = String(head.model);
-  return {
+  return asJson({
     ...head,
     status: reason === null ? "completed" : "incomplete",
     completed_at: reason === null ? Math.floor(Date.now() / 1000) : null,
@@ -312,7 +313,8 @@ function endedResponse(
     model: namesSkill(asked) ? asked : model,
     output,
     usage: responseUsage(usage, excludesCached),
-  };
+    ...eachOnce(warnings),
+  });
 }
 
 /** @param excludesCached whether the provider counts cached tokens separately from `input_tokens` */
