@@ -13,7 +13,7 @@ import type { RunContext } from "./context.ts";
 import { digested } from "./digest.ts";
 import { fileContent, findFile, newFileId, readFile, type StoredFile } from "./files.ts";
 import { lazily } from "./large-body.ts";
-import { type NotStored, storedOrNot } from "./not-stored.ts";
+import { MOST_FILES, type NotStored, storedOrNot } from "./not-stored.ts";
 import { doesNotFit, keepable, numbered } from "./served-files.ts";
 import { clientWorkspace, type SessionClient, sessionClient } from "./session-client.ts";
 import { saveFile } from "./stored-files.ts";
@@ -23,9 +23,6 @@ import { writeFile } from "./workspace/store.ts";
 /** Time to live in ms, counted from the last use. */
 export const CONTAINER_TTL_MS = 30 * 24 * 3_600_000;
 const CONTAINER_ID = /^container_01[0-9a-f]{32}$/;
-/** The most files for the user in one answer. */
-export const MOST_FILES = 100;
-
 /** The purpose that OpenAI's clients see for a file that code made. */
 const PURPOSE = "assistants_output";
 
@@ -48,6 +45,8 @@ interface GeneratedFrom {
 interface Generated {
   files: GeneratedFile[];
   missing: NotStored[];
+  /** Number of files beyond the most that Hull stores; 0 or less: none. */
+  beyond: number;
 }
 
 export interface Container {
@@ -128,6 +127,7 @@ export async function openContainer(
       return {
         files: all.filter((file) => "file_id" in file),
         missing: all.filter((file) => "full" in file),
+        beyond: found.length - MOST_FILES,
       };
     },
     read: ({ file_id }) =>
@@ -204,7 +204,9 @@ export async function watchMade(
       ({ path, sha256 }) => copies.get(path) !== sha256,
     );
     const lines = made.slice(0, MOST_FILES).map(({ path, size }) => `- ${path} (${counted(size, "byte")})`);
-    return lines.length === 0 ? "" : `Files that are given to the user:\n${lines.join("\n")}`;
+    const beyond = made.length - MOST_FILES;
+    const more = beyond <= 0 ? "" : `\nThe user does not get ${counted(beyond, "further file")}.`;
+    return lines.length === 0 ? "" : `Files that are given to the user:\n${lines.join("\n")}${more}`;
   };
 }
 

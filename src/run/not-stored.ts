@@ -1,10 +1,14 @@
-/** Files that cannot be stored must not cost a finished answer: it is sent without them, and with a warning. */
+/** Files that an answer lacks. If they cannot be stored, this must not cost a finished answer: it is sent with a warning. */
 import type { Warning } from "../engine/messages.ts";
 import { StorageQuotaExceeded } from "../errors/request.ts";
 import { isFault, toHullError } from "../errors.ts";
 import { logFault } from "../log.ts";
+import { counted } from "../plural.ts";
 import type { RunContext } from "./context.ts";
 import { askedAgain } from "./large-body.ts";
+
+/** The most files that Hull stores at once for an answer. */
+export const MOST_FILES = 100;
 
 /** The code of the warning. */
 export const NOT_STORED = "files_not_stored";
@@ -33,8 +37,8 @@ export async function storedOrNot<T>(
   }
 }
 
-/** What an answer says of the files that it lacks. */
-export function notStored(missing: readonly NotStored[]): Warning[] {
+/** What an answer says of the files that it lacks. @param beyond number of files beyond `MOST_FILES`; 0 or less: none */
+export function notStored(missing: readonly NotStored[], beyond: number): Warning[] {
   const told = (full: boolean, why: string): Warning[] => {
     const paths = missing.filter((file) => file.full === full).map(({ path }) => path);
     const message = `${why}, so the answer lacks these files: ${paths.join(", ")}.`;
@@ -43,5 +47,9 @@ export function notStored(missing: readonly NotStored[]): Warning[] {
   return [
     ...told(true, "The tenant's storage is full (limits.max_stored_bytes in hull.toml)"),
     ...told(false, "The storage did not answer"),
+    ...(beyond <= 0 ? [] : [{ code: NOT_STORED, message: tooMany(beyond) }]),
   ];
 }
+
+const tooMany = (beyond: number): string =>
+  `Hull gives at most ${MOST_FILES} files at once, so the answer lacks ${counted(beyond, "other")}.`;

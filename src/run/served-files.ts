@@ -13,13 +13,11 @@ import type { RunContext } from "./context.ts";
 import { PRODUCED_TTL_MS, storeFile } from "./files.ts";
 import type { InputFile, RunInput } from "./handle.ts";
 import { askedAgain } from "./large-body.ts";
-import { type NotStored, notStored, storedOrNot } from "./not-stored.ts";
+import { MOST_FILES, type NotStored, notStored, storedOrNot } from "./not-stored.ts";
 import { decodeUtf8 } from "./utf8.ts";
 import { allFiles, type WorkspaceAccess, type WorkspaceFile } from "./workspace/access.ts";
 import { writeFile } from "./workspace/store.ts";
 
-/** The most files in an answer. A run that makes more keeps them in its session. */
-export const MOST_FILES = 100;
 /** Hull's own files, such as long outputs of commands. */
 const OWN_FOLDER = ".hull/";
 
@@ -125,19 +123,20 @@ export function promptText(manifest: Manifest, input: RunInput, paths: readonly 
  * Stores the files that a run made under `/files`.
  * @param isMade whether the run made it, or changed its content
  * @param required there is no answer without them: a fault of the storage is an error instead of a warning
- * @returns `headers`: the ids, each with the facts about the file, as a list of RFC 9651
+ * @returns `headers`: the ids, each with the facts about the file, as a list of RFC 9651. `whole`: no file is missing
+ *   because of the storage
  */
 export async function producedFiles(
   context: RunContext,
   workspace: WorkspaceAccess,
   { isMade, required }: { isMade: (file: WorkspaceFile) => boolean; required: boolean },
-): Promise<{ files: ProducedFile[]; headers: Record<string, string>; warnings: Warning[] }> {
+): Promise<{ files: ProducedFile[]; headers: Record<string, string>; warnings: Warning[]; whole: boolean }> {
   const { env, tenant } = context;
   const all = await allFiles(workspace);
-  const made = all.filter((file) => !file.path.startsWith(OWN_FOLDER) && isMade(file)).slice(0, MOST_FILES);
+  const made = all.filter((file) => !file.path.startsWith(OWN_FOLDER) && isMade(file));
   const files: ProducedFile[] = [];
   const missing: NotStored[] = [];
-  for (const { path, size, sha256 } of made) {
+  for (const { path, size, sha256 } of made.slice(0, MOST_FILES)) {
     const mime = mediaTypeOf(path);
     const about = { filename: path.split("/").at(-1) ?? path, mime, size, ttl_ms: PRODUCED_TTL_MS };
     const store = async () => {
@@ -151,7 +150,8 @@ export async function producedFiles(
     else missing.push(stored);
   }
   const headers = files.length === 0 ? {} : { "x-hull-files": filesHeader(files) };
-  return { files, headers, warnings: notStored(missing) };
+  const warnings = notStored(missing, made.length - MOST_FILES);
+  return { files, headers, warnings, whole: missing.length === 0 };
 }
 
 /** Items with parameters. Characters of a path that are not ASCII are percent-encoded. */

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Anthropic, { toFile } from "@anthropic-ai/sdk";
+import OpenAI from "openai";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { commonHull } from "../support/common-hull.ts";
 import { canMount } from "../support/namespaces.ts";
@@ -121,6 +122,32 @@ describe("a container", () => {
       content: { type: "code_execution_result", stdout: "kept!", return_code: 0 },
     });
     expect(second.container?.id).toBe(container);
+  });
+
+  test("says how many files an answer leaves out", async () => {
+    const command = 'for i in $(seq 102); do echo x > "$OUTPUT_DIR/$i.txt"; done';
+    const warnings = [{ code: "files_not_stored", message: expect.stringContaining("lacks 2 others") }];
+    fake.script([bash(command), { text: "Done." }]);
+    const body = { ...ask, model: "gpt-4o", tools: [CODE] };
+    const message = await client.messages.create(body);
+    expect(message).toMatchObject({ generated_files: { length: 100 }, warnings });
+    expect(JSON.stringify(message.content)).toContain("lacks 2 others");
+    fake.script([bash(command), { text: "Done." }]);
+    const openai = new OpenAI({ apiKey: "any", baseURL: `${hull.url}/v1`, maxRetries: 0 });
+    const tools: OpenAI.ChatCompletionTool[] = JSON.parse('[{"type":"code_execution"}]');
+    const { messages } = ask;
+    const chat = await openai.chat.completions.create({ model: "gpt-4o", messages, tools });
+    expect(chat).toMatchObject({ generated_files: { length: 100 }, warnings });
+    const shell = { id: "c1", name: "shell", arguments: { commands: [command] } };
+    fake.script([{ tool_calls: [shell] }, { text: "Done." }]);
+    const environment = { type: "container_auto" as const };
+    const response = await openai.responses.create({
+      model: "gpt-4o",
+      input: "Do it.",
+      tools: [{ type: "shell", environment }],
+    });
+    expect(response).toMatchObject({ warnings });
+    expect(JSON.stringify(response.output).match(/container_file_citation/g)).toHaveLength(100);
   });
 
   test("a file belongs to the command that made it, though another call ends first", async () => {

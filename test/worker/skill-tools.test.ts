@@ -165,6 +165,34 @@ describe("a served skill", () => {
     expect(listed.length).toBeLessThanOrEqual(6000);
   });
 
+  it.each(["writes", "writes?session_id=many"])(
+    "warns of the files beyond the first hundred: %s",
+    async (path) => {
+      await client.post("/sessions", { id: "many" });
+      const ask = async (key: string, accept: string, query = "") => {
+        const tool_calls = Array.from({ length: 103 }, (_, i) => {
+          return { name: "Write", arguments: { file_path: `${i + 100}.txt`, content: key } };
+        });
+        await post("/llm/mocks", [{ tool_calls }, { text: "end" }]);
+        const headers = { accept, "idempotency-key": key };
+        const separator = path.includes("?") ? "&" : "?";
+        const address = `/skills/${path}${query === "" ? "" : separator}${query}`;
+        const answer = await client.fetch(address, { method: "POST", body: "go", headers });
+        await client.fetch("/llm/mocks", { method: "DELETE" });
+        return answer;
+      };
+      for (const answer of [await ask("a", "application/json"), await ask("a", "application/json")]) {
+        expect(answer.headers.get("x-hull-warnings")).toBe("files_not_stored");
+        expect((await answer.json<{ files: object[] }>()).files).toHaveLength(100);
+      }
+      const done = (await readEvents(await ask("b", "text/event-stream"))).at(-1);
+      const warnings = [{ code: "files_not_stored", message: expect.stringContaining("lacks 3 others") }];
+      expect(done).toMatchObject({ event: "done", data: { warnings, files: { length: 100 } } });
+      const missing = await ask("c", "*/*", "file=202.txt");
+      expect([missing.status, await missing.json()]).toMatchObject([404, { code: "file_not_found" }]);
+    },
+  );
+
   it.each([
     ["reads one of its files again if R2 does not answer once", "writes", 1, [200, "end", null]],
     [

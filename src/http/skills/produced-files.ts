@@ -9,9 +9,9 @@ import { StorageUnavailable } from "../../errors.ts";
 import { logFault } from "../../log.ts";
 import type { ProducedFile, TextWithFiles } from "../../run/answers.ts";
 import { findFile, readFile } from "../../run/files.ts";
-import { NOT_STORED } from "../../run/not-stored.ts";
+import { MOST_FILES, NOT_STORED } from "../../run/not-stored.ts";
 import { contentDisposition, isActive } from "../../run/output-files.ts";
-import { filesInHeader, MOST_FILES, shortFilesHeader } from "../../run/served-files.ts";
+import { filesInHeader, shortFilesHeader } from "../../run/served-files.ts";
 import type { Manifest } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonAnswer } from "../json.ts";
@@ -51,9 +51,9 @@ async function inForm(context: RequestContext, manifest: Manifest, answer: Respo
     const file = files.find(({ path }) => path === wanted) ?? files.find(isSame);
     if (file === undefined) {
       const warnings = answer.headers.get("x-hull-warnings")?.split(",") ?? [];
-      if (warnings.includes(NOT_STORED)) throw new StorageUnavailable({ cause: `no file ${wanted}` });
-      const made = files.map(({ path }) => path);
-      throw new FileNotFound({ path: wanted, made, cut: made.length === MOST_FILES });
+      const cut = files.length === MOST_FILES;
+      if (warnings.includes(NOT_STORED) && !cut) throw new StorageUnavailable({ cause: `no file ${wanted}` });
+      throw new FileNotFound({ path: wanted, made: files.map(({ path }) => path), cut });
     }
     return fileAnswer(context, file, answer);
   }

@@ -4,8 +4,6 @@ import * as z from "zod/mini";
 import { finishReason } from "../../engine/agent/served-answer.ts";
 import { RUN_STATUSES, type RunStatus } from "../../engine/run-status.ts";
 import { ModelRefused, ProviderEmptyAnswer, ToolRoundsExhausted } from "../../errors/provider.ts";
-import { logFault } from "../../log.ts";
-import { claimAnswer, keepAnswer, releaseClaim } from "../../registry/kept-answers/rows.ts";
 import { toolRounds } from "../../run/agent/served-terms.ts";
 import { takesAnyFile } from "../../run/agent/workspace-option.ts";
 import { endHeaders, usageHeader } from "../../run/end-headers.ts";
@@ -28,7 +26,8 @@ import { requestName, sessionOf } from "../sessions/object.ts";
 import { runIn } from "../sessions/runs.ts";
 import { isEventStream } from "../sse.ts";
 import { eventsWithFiles } from "./events-with-files.ts";
-import { callName, idempotencyKey } from "./idempotency.ts";
+import { idempotencyKey } from "./idempotency.ts";
+import { keptFiles } from "./kept-files.ts";
 
 /** What the answer shows of a run's result. */
 const shownShape = z.lazy(() =>
@@ -118,42 +117,4 @@ function answerOf(context: RequestContext, record: SkillRecord, ended: Shown): s
   const rounds = toolRounds(manifest.llm?.max_tool_rounds, takesAnyFile(context, record));
   if (ended.iterations > rounds) throw new ToolRoundsExhausted({ rounds });
   throw new ProviderEmptyAnswer({ provider, finish_reason, max_tokens: manifest.llm?.max_tokens ?? 0 });
-}
-
-type NamedFiles = Pick<Awaited<ReturnType<typeof producedFiles>>, "headers" | "warnings">;
-
-/**
- * The header that names a run's files. A repeated call with its `Idempotency-Key` gets that of the first one, since other
- * runs may have made files since.
- * @param knows whether this call knows the files from before the run
- */
-async function keptFiles(
-  context: RequestContext,
-  session: string,
-  knows: boolean,
-  produced: () => Promise<NamedFiles>,
-): Promise<NamedFiles> {
-  const key = idempotencyKey(context.request);
-  if (key === null) return produced();
-  const name = await callName(context, key, `files of ${session}`);
-  const claimed = await claimAnswer(context.env, { name, request_hash: "", effects: false }).catch(unkept);
-  if (claimed?.state === "answered") {
-    return { headers: Object.fromEntries(claimed.head.headers), warnings: [] };
-  }
-  const made = await produced();
-  if (claimed?.state !== "claimed") return made;
-  // A repeated call may find the storage well again.
-  const whole = knows && made.warnings.length === 0;
-  const head = { status: 200, headers: Object.entries(made.headers) };
-  const settled = whole
-    ? keepAnswer(context.env, claimed.claim, head, new Uint8Array(0))
-    : releaseClaim(context.env, claimed.claim, true);
-  await settled.catch(unkept);
-  return made;
-
-  /** The run's answer is finished, so a fault here must not cost it. */
-  function unkept(error: unknown): null {
-    logFault(context, { event: "answer_not_kept", request_id: context.requestId }, error);
-    return null;
-  }
 }

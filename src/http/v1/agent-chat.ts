@@ -104,8 +104,8 @@ async function drive(
   const named = kept && container !== null ? await storeTurns(context, container, ran.messages) : undefined;
   const { copies } = run;
   const made = await run.container?.generated({ anywhere: true, copies });
-  const { files, missing } = made ?? { files: [], missing: [] };
-  const warnings = [...outcome.warnings, ...notStored(missing)];
+  const { files, missing, beyond } = made ?? { files: [], missing: [], beyond: 0 };
+  const warnings = [...outcome.warnings, ...notStored(missing, beyond)];
   const included =
     params?.includes_files === true
       ? { _litellm_generated_files: await withBytes(run.container, files) }

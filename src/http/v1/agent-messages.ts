@@ -30,7 +30,7 @@ import { MessageEvents } from "./message-events.ts";
 import { ignoredChoice, ignoredStrict, type ModelLookup, modelOfRun, streamedAnswer } from "./model-call.ts";
 import { shownSkills } from "./skill-references.ts";
 
-const NOTHING = { files: [], missing: [] };
+const NOTHING = { files: [], missing: [], beyond: 0 };
 
 /** Whether a request has tools that Hull runs. */
 export function runsTools({ model, container, code, uploads }: MessagesRequest): boolean {
@@ -83,6 +83,7 @@ async function drive(
   const { spec, container, copies, anywhere } = run;
   const made: GeneratedFile[] = [];
   const lacking: NotStored[] = [];
+  let lackingMore = 0;
   const events = new MessageEvents(spec.model.model, context, emit);
   let executions = 0;
   let last: Pick<ModelTurn, "blocks" | "refusal"> = { blocks: [] };
@@ -121,10 +122,11 @@ async function drive(
         // The text editor's results name no files; the result of the next command names the files that the editor made.
         const names = call.name !== EDITOR_TOOL && (command || commands === 0);
         const from = { anywhere: anywhere || call.name === LITELLM_TOOL, copies };
-        const { files, missing } = (names ? await container?.generated(from) : null) ?? NOTHING;
+        const { files, missing, beyond } = (names ? await container?.generated(from) : null) ?? NOTHING;
         made.push(...files);
         lacking.push(...missing);
-        const notes = notStored(missing).map(({ message }) => `[hull: ${message}]`);
+        lackingMore += Math.max(0, beyond);
+        const notes = notStored(missing, beyond).map(({ message }) => `[hull: ${message}]`);
         const content = context.settings.redactor.text([result.content, ...notes].join("\n"));
         const full = missing.some((file) => file.full);
         const lost = full ? { value: { error_code: "output_file_too_large" } } : {};
@@ -140,7 +142,7 @@ async function drive(
   const all =
     params?.includes_files === true ? { _litellm_generated_files: await withBytes(container, made) } : {};
   const stop = stopOf(outcome);
-  const warnings = [...outcome.warnings, ...notStored(lacking)];
+  const warnings = [...outcome.warnings, ...notStored(lacking, lackingMore)];
   const refused = stop === "refusal" ? stopDetails({ ...last, stop_reason: stop }) : null;
   const further = asJson({
     stop_details: refused,

@@ -16,12 +16,13 @@ import { appendItems } from "../../registry/conversations/rows.ts";
 import { asJson, fromJson, isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { AnswerStream } from "../answer-stream.ts";
-import { type Container, containerFileId, filesForUser, MOST_FILES, openContainer } from "../container.ts";
+import { type Container, containerFileId, filesForUser, openContainer } from "../container.ts";
 import type { RunContext } from "../context.ts";
 import { ignoredHeader, leftOut, warningsHeader } from "../end-headers.ts";
 import type { RunEvent } from "../events.ts";
 import type { OperationHandle, RunOutput } from "../handle.ts";
 import { finalFault, llmError } from "../llm-problem.ts";
+import { MOST_FILES, notStored } from "../not-stored.ts";
 import type { LocalSkill } from "../v1-skills.ts";
 import { type VendorModel, vendorModel, vendorTurn, withExtra } from "../vendor-model.ts";
 import { type AgentListener, openAgentRun } from "../vendor-run.ts";
@@ -244,7 +245,8 @@ async function runTools(
     },
   };
   const { run: state, calls, max_iterations_reached, warnings, call_warnings } = await run.drive(listener);
-  const files = opened === null || container === null ? [] : await citedFiles(opened, container);
+  const left = opened === null || container === null ? [] : await newFiles(opened, container);
+  const files = left.slice(0, MOST_FILES);
   if (files.length > 0) part({ files });
   if (calls.length > 0) part({ turn: calls });
   return {
@@ -253,7 +255,7 @@ async function runTools(
     excludesCached: run.excludesCached,
     model: run.spec.model.model,
     max_iterations_reached: max_iterations_reached && calls.length === 0,
-    warnings,
+    warnings: [...warnings, ...notStored([], left.length - MOST_FILES)],
     call_warnings,
   };
 }
@@ -271,10 +273,10 @@ function skillsOf(context: RunContext, { skills }: ResponseContainer): Promise<L
 }
 
 /** Files for the user that are new or changed since the response began. */
-async function citedFiles(opened: Container, { before, anywhere = false }: ResponseContainer) {
+async function newFiles(opened: Container, { before, anywhere = false }: ResponseContainer) {
   const files = Object.entries(await filesForUser(opened, { anywhere }));
   const made = files.filter(([path, sha256]) => before[path] !== sha256);
-  return made.slice(0, MOST_FILES).map(([path]) => ({
+  return made.map(([path]) => ({
     container_id: opened.id,
     file_id: containerFileId(path),
     filename: path.slice(path.lastIndexOf("/") + 1),
