@@ -40,21 +40,37 @@ export function inputPaths(files: readonly InputFile[]): string[] {
   return paths;
 }
 
-/** Writes the files of a request into the work folder under their names; returns their digests by path. */
+/** SHA-256 of the files of a work folder, by path. */
+export async function digestsIn(workspace: WorkspaceAccess): Promise<Map<string, string>> {
+  return new Map((await allFiles(workspace)).map(({ path, sha256 }) => [path, sha256]));
+}
+
+/**
+ * Writes the files of a request into the work folder under their names; returns their digests by path.
+ * @param there the folder's earlier digests: a file that has changed since stays as it is. `null`: it is replaced
+ */
 export async function writeInputs(
   { env }: Pick<RunContext, "env">,
   workspace: WorkspaceAccess,
   files: readonly InputFile[],
+  there: ReadonlyMap<string, string> | null = null,
 ): Promise<{ [path: string]: string }> {
   const written: { [path: string]: string } = {};
   const paths = inputPaths(files);
   for (const [n, file] of files.entries()) {
     const path = paths[n] ?? "";
     const body = file.body instanceof Uint8Array ? [file.body] : file.body;
-    const intent = { path, expected: null, size: null, executable: null };
-    const outcome = await writeFile(env.FILES, workspace, intent, body);
-    if ("refused" in outcome) throw doesNotFit("file", path);
-    written[path] = outcome.sha256;
+    const before = there?.get(path);
+    const unchanged = before === undefined ? ("none" as const) : { sha256: [before] };
+    const expected = there === null ? null : unchanged;
+    const outcome = await writeFile(
+      env.FILES,
+      workspace,
+      { path, expected, size: null, executable: null },
+      body,
+    );
+    if (!("refused" in outcome)) written[path] = outcome.sha256;
+    else if (outcome.refused !== "expected") throw doesNotFit("file", path);
   }
   return written;
 }

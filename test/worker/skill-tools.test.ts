@@ -281,6 +281,48 @@ describe("a served skill", () => {
     expect(last.headers.get("x-hull-files")).toBe(files);
   });
 
+  it("names them all to the same call that began before that run, and leaves its files alone", async () => {
+    await client.post("/sessions", { id: "twins" });
+    const tool_calls = ["in.txt", "new.txt"].map((file_path) => {
+      return { name: "Write", arguments: { file_path, content: "made" } };
+    });
+    await post("/llm/mocks", [{ tool_calls }, { text: "end" }]);
+    const headers = { "idempotency-key": "twins" };
+    const ask = (asking: Client) => {
+      const body = new FormData();
+      body.set("prompt", "go");
+      body.set("file", new File(["given"], "in.txt"));
+      return asking.fetch("/skills/writes?session_id=twins", { method: "POST", body, headers });
+    };
+    const twin = new Client({ HULL_ENV: "local", HULL_LLM: '{"llm":{"mock_routes":true}}' });
+    const [began, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const real = twin.env.FILES;
+    const get = (target: R2Bucket, name: PropertyKey) => {
+      const value: unknown = Reflect.get(target, name);
+      if (typeof value !== "function") return value;
+      return async (...args: unknown[]) => {
+        began.resolve();
+        await ended.promise;
+        return Reflect.apply(value, target, args);
+      };
+    };
+    Object.assign(twin.env, { FILES: new Proxy(real, { get }) });
+    const waiting = ask(twin);
+    await began.promise;
+    const first = await ask(client);
+    await client.env.DB.prepare("DELETE FROM kept_answers").run();
+    ended.resolve();
+    const second = await waiting;
+    await client.fetch("/llm/mocks", { method: "DELETE" });
+    const named = (answer: Response) => [
+      answer.status,
+      ...(answer.headers.get("x-hull-files") ?? "").matchAll(/path="([^"]*)"/g).map(([, path]) => path),
+    ];
+    expect([named(first), named(second)]).toEqual(Array(2).fill([200, "in.txt", "new.txt"]));
+    expect(second.headers.get("x-hull-replayed")).toBe("1");
+    expect(await (await client.fetch("/sessions/twins/files/in.txt")).text()).toBe("made");
+  });
+
   it("finds one of its files by either form of a name in Unicode", async () => {
     const tool_calls = [{ name: "Write", arguments: { file_path: "\u00e4.txt", content: "x" } }];
     for (const name of ["\u00e4.txt", "a\u0308.txt"]) {

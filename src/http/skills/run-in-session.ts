@@ -9,6 +9,7 @@ import { takesAnyFile } from "../../run/agent/workspace-option.ts";
 import { endHeaders, usageHeader } from "../../run/end-headers.ts";
 import type { RunInput } from "../../run/handle.ts";
 import {
+  digestsIn,
   filesInHeader,
   inputPaths,
   lastWritten,
@@ -65,20 +66,25 @@ export async function runInSession(
   const prompt = promptText(manifest, input, inputPaths(input.files));
   const bot = context.bot === null ? {} : { bot: context.bot };
   const asked = { prompt, options: { skill: manifest.slug, ...bot } };
+  const request = idempotencyKey(context.request) === null ? null : await requestName(context, asked);
+  // While a deployment rolls out, an object of the version before answers `false` instead of null.
+  const begun = async () => (request === null ? null : await session.ask("known", { request })) || null;
+  const there = request === null ? null : await digestsIn(workspace);
+  let known = await begun();
   // A repeated call must not overwrite what the run has made of the files since.
-  const known =
-    idempotencyKey(context.request) === null
-      ? null
-      : // While a deployment rolls out, an object of the version before answers `false` instead of null.
-        (await session.ask("known", { request: await requestName(context, asked) })) || null;
-  if (known === null) await writeInputs(context, workspace, input.files);
-  const files_before = known === null ? await lastWritten(workspace) : known.files_before;
+  if (known === null) await writeInputs(context, workspace, input.files, there);
+  let files_before = known === null ? await lastWritten(workspace) : known.files_before;
+  const answer = await runIn(context, id, asked, { files_before: files_before ?? 0 });
+  // The same call may have begun the run meanwhile.
+  if (known === null && answer.headers.has("x-hull-replayed")) {
+    known = await begun();
+    files_before = known?.files_before;
+  }
   const isMade = ({ version }: WorkspaceFile) => files_before !== undefined && version > files_before;
   const produced = () =>
     keptFiles(context, id, files_before !== undefined, () =>
       producedFiles(context, workspace, { isMade, required: manifest.output === "file" }),
     );
-  const answer = await runIn(context, id, asked, { files_before: files_before ?? 0 });
   if (answer.body !== null && isEventStream(answer)) {
     const filesOf = async (result: JsonObject) => {
       const ended = shownShape.parse(result);
