@@ -94,6 +94,9 @@ const REFUSED: ReadonlyMap<string, Reason> = new Map(
     .flatMap(([reason, names]) => names.split(" ").map((name) => [plain(name), reason] as const)),
 );
 
+/** The tiers that a request without `service_tier` gets, too: what it costs stays as Hull counts it. */
+const SAME_PRICE: ReadonlySet<Json> = new Set(["auto", "default"]);
+
 /** Servers read names in any letter case, and some fold letters that only look like ASCII. */
 function plain(name: string): string {
   return name
@@ -111,6 +114,7 @@ interface Refused {
 /** The refused members of a provider's own part. */
 export function reservedMembers(part: JsonObject): Refused[] {
   return Object.entries(part).flatMap(([name, value]) => {
+    if (name === "service_tier" && SAME_PRICE.has(value)) return [];
     const reason = reasonFor(plain(name));
     if (reason !== null) return [{ path: name, reason: REASONS[reason] }];
     if (!HOLDERS.has(plain(name))) return [];

@@ -37,6 +37,9 @@ describe("a chat completion", () => {
       logit_bias: { "5": 1 },
       max_completion_tokens: 50,
       seed: 7,
+      store: true,
+      metadata: { team: "a" },
+      service_tier: "default" as const,
     };
     const answer = await client.chat.completions.create({ ...body, parallel_tool_calls: false });
     expect(sent()).toEqual({ ...body, parallel_tool_calls: false });

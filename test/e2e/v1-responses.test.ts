@@ -211,9 +211,9 @@ describe("a conversation continues", () => {
 describe("a request", () => {
   test("reports which members did not reach the provider; one of the same protocol gets them", async () => {
     fake.script([{ text: "Hi." }, { text: "Hi." }]);
-    const more = { user: "u1", prompt_cache_key: "k", brand_new: 1 };
+    const more = { user: "u1", prompt_cache_key: "k", service_tier: "auto" as const, brand_new: 1 };
     const chat = await client.responses.create({ model: GPT, input: "Hello?", ...more }).asResponse();
-    expect(chat.headers.get("x-hull-ignored")).toBe("user, prompt_cache_key, brand_new");
+    expect(chat.headers.get("x-hull-ignored")).toBe("user, prompt_cache_key, service_tier, brand_new");
     expect(sent()).not.toContain("brand_new");
     const same = await client.responses.create({ model: "plain", input: "Hello?", ...more }).asResponse();
     expect(same.headers.get("x-hull-ignored")).toBeNull();

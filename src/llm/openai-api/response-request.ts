@@ -136,6 +136,11 @@ export const extraMemberNames = (body: JsonObject): string[] =>
 /** @throws InvalidRequest for a member that is missing, has another type, is not accounted, or cannot be carried */
 export function readResponses(body: JsonObject): ResponsesAsk {
   if (body.prompt != null) throw wrong("prompt", "prompts are not stored here; send instructions and input");
+  if (body.context_management != null)
+    throw wrong(
+      "context_management",
+      "a response compacts nothing; send the conversation to POST /v1/responses/compact",
+    );
   checkFurther(furtherMembers(body));
   const given = readShape(responseBody, body);
   const { model, stream, include, previous_response_id: previous = null, tools } = given;

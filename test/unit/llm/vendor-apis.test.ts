@@ -150,14 +150,21 @@ it.each([
   [{ max_tokens: -1 }, "max_tokens"],
   [{ max_tokens: 5, max_completion_tokens: 0 }, "max_completion_tokens"],
   [{ stream: "true" }, "stream"],
+  [{ Store: true }, "Store"],
+  [{ service_tier: "priority" }, "service_tier"],
 ])("a member of a chat completion is refused by the name that it was given: %j", (member, name) => {
   const body = { model: "m", messages: [{ role: "user", content: "x" }], ...member };
   expect(() => readChatRequest(body)).toThrow(new RegExp(`^${name}: `));
 });
 
-it("a stored prompt of a response is refused with what to send in its place", () => {
-  const ask = () => readResponses({ model: "m", prompt: { id: "p" } });
-  expect(ask).toThrow("prompt: prompts are not stored here; send instructions and input");
+it.each<[JsonObject, string]>([
+  [{ prompt: { id: "p" } }, "prompt: prompts are not stored here; send instructions and input"],
+  [
+    { context_management: [{ type: "compaction", compact_threshold: 9000 }] },
+    "context_management: a response compacts nothing; send the conversation to POST /v1/responses/compact",
+  ],
+])("what Hull cannot do for a response is refused with what to do in its place: %j", (member, words) => {
+  expect(() => readResponses({ model: "m", ...member })).toThrow(words);
 });
 
 it.each<[z.ZodMiniType, Json, string]>([
