@@ -72,6 +72,41 @@ describe("a request", () => {
     await expect(client.responses.create({ model: GPT, input })).rejects.toBeInstanceOf(OpenAI.NotFoundError);
   });
 
+  test("names items of stored responses by id alone, as the AI SDK does", async () => {
+    const tools = [{ type: "function" as const, name: "look", parameters: {}, strict: false }];
+    fake.script([
+      { tool_calls: [{ id: "c1", name: "look", arguments: { at: 1 } }] },
+      { tool_calls: [{ id: "c2", name: "look", arguments: { at: 2 } }] },
+      { text: "Done." },
+    ]);
+    const input: OpenAI.Responses.ResponseInputItem[] = [{ role: "user", content: "Look twice." }];
+    const ask = () => client.responses.create({ model: GPT, input, tools });
+    for (const call_id of ["c1", "c2"]) {
+      const { output } = await ask();
+      for (const { id = "" } of output) input.push({ type: "item_reference", id });
+      input.push({ type: "function_call_output", call_id, output: `saw ${call_id}` });
+    }
+    expect((await ask()).output_text).toBe("Done.");
+    expect(fake.requests[2]?.body.messages.map(({ role, content }) => [role, content])).toMatchObject([
+      ["user", "Look twice."],
+      ["assistant", null],
+      ["tool", "saw c1"],
+      ["assistant", null],
+      ["tool", "saw c2"],
+    ]);
+    const [, named] = input;
+    if (named?.type !== "item_reference") throw new Error("no reference");
+    const first = `resp_${named.id.slice(3, 35)}`;
+    // An item that its response does not have, and items of a response that was removed.
+    const other = { ...named, id: `${named.id.slice(0, -4)}0009` };
+    await expect(client.responses.create({ model: GPT, input: [other] })).rejects.toMatchObject({
+      status: 400,
+      param: "input.0.id",
+    });
+    await client.responses.delete(first);
+    await expect(ask()).rejects.toMatchObject({ status: 400, param: "input.1.id" });
+  });
+
   test.each([
     [{ tools: [{ type: "web_search" }] }, "tools.0.type"],
     [{ input: [{ type: "computer_call" }] }, "input.0"],

@@ -1,5 +1,6 @@
 /** `/v1/responses`, `/v1/conversations` and `/v1/containers`; the clients are OpenAI's own SDKs, unmodified. */
 import { dirname } from "node:path";
+import Anthropic from "@anthropic-ai/sdk";
 import OpenAI, { toFile } from "openai";
 import OpenAI7, * as openai7 from "openai-7";
 import { describe, expect, test } from "vitest";
@@ -432,6 +433,28 @@ describe("the shell", () => {
   });
 });
 
+test("a streamed message of a model of this protocol ends with its text, and its calls keep their reasoning", async () => {
+  const anthropic = new Anthropic({ apiKey: KEYS.red, baseURL: hull.url, maxRetries: 0 });
+  const tools = [{ name: "look", input_schema: { type: "object" as const } }];
+  const call = { id: "c1", name: "look", arguments: {} };
+  fake.script([
+    { text: "I look.", reasoning: "hm", tool_calls: [call] },
+    { text: "Seen.", reasoning: "so" },
+  ]);
+  const asked = { role: "user" as const, content: "Look." };
+  const ask = { model: "plain", max_tokens: 100, tools };
+  const { content } = await anthropic.messages.stream({ ...ask, messages: [asked] }).finalMessage();
+  const result = { type: "tool_result" as const, tool_use_id: "c1", content: "a cat" };
+  const messages = [
+    asked,
+    { role: "assistant" as const, content },
+    { role: "user" as const, content: [result] },
+  ];
+  const last = await anthropic.messages.stream({ ...ask, messages }).finalMessage();
+  expect(last.content.map(({ type }) => type)).toEqual(["thinking", "text"]);
+  expect(sent(1)).toContain("enc:hm");
+});
+
 test("containers have files of their own", async () => {
   const made = await seven.containers.create({
     name: "box",
@@ -472,7 +495,7 @@ test("containers have files of their own", async () => {
 
 test("attack: another tenant's responses, conversations and containers do not exist", async () => {
   fake.script([{ text: "Done." }]);
-  const { id } = await client.responses.create({ model: GPT, input: "Work." });
+  const { id, output } = await client.responses.create({ model: GPT, input: "Work." });
   const said = { type: "message" as const, role: "user" as const, content: "Mine." };
   const conversation = await client.conversations.create({ items: [said] });
   const { id: container_id } = await client.containers.create({ name: "box" });
@@ -500,6 +523,9 @@ test("attack: another tenant's responses, conversations and containers do not ex
   ])
     await expect(refused()).rejects.toBeInstanceOf(OpenAI.NotFoundError);
   expect((await stranger.containers.list()).data).toEqual([]);
+  const reference = { type: "item_reference" as const, id: String(output[0]?.id) };
+  const unknown = stranger.responses.create({ model: GPT, input: [reference] });
+  await expect(unknown).rejects.toMatchObject({ status: 400, param: "input.0.id" });
   expect((await client.responses.retrieve(id)).status).toBe("completed");
   expect(fake.requests).toHaveLength(1);
   // Items that name the container bring nobody into it.

@@ -30,7 +30,7 @@ const ANY_MODEL = "any";
 async function itemsOf(context: RequestContext, body: JsonObject): Promise<JsonObject[]> {
   const asked = readResponses(body);
   const history = await historyOf(context, asked);
-  const input = inputAfter(history, asked, { asks: false });
+  const input = await inputAfter(context, history, asked, { asks: false });
   await checkFiles(context, input);
   return inlined(context, { history, input });
 }

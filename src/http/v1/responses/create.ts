@@ -81,7 +81,7 @@ async function prepared(context: RequestContext, asked: ResponsesAsk, body: Json
   const open = await shellContainer(context, asked.shell, body.tools);
   const { found, ignored } = await checkModel(context, asked, body);
   const history = await historyOf(context, asked);
-  const input = inputAfter(history, asked, { asks: true });
+  const input = await inputAfter(context, history, asked, { asks: true });
   if (asked.conversation !== null) checkSizes(input, "input");
   await checkFiles(context, input);
   const whole = [...history, ...input].map(withoutFile);

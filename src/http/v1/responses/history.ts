@@ -7,8 +7,8 @@ import { findConversation, listItems } from "../../../registry/conversations/row
 import type { JsonObject } from "../../../skill/manifest.ts";
 import type { RequestContext } from "../../context.ts";
 import { MAX_MODEL_BODY_BYTES } from "../../operations.ts";
-import { storedItems } from "./ids.ts";
-import { itemsUpTo } from "./stored.ts";
+import { responseOf, storedItems } from "./ids.ts";
+import { itemsUpTo, outputOf } from "./stored.ts";
 
 /** The most items of a conversation that one read fetches. */
 const PAGE = 20;
@@ -44,25 +44,63 @@ const tooLong = (path: string): Error =>
 
 /**
  * The request's own items, which follow `history`, in the form to store: without references to items that the
- * conversation already has.
+ * conversation already has. An item of another stored response takes the place of its reference.
  * @param asks whether the items go to a model, which accepts a call of the client's own tool only with its output
  * @throws InvalidRequest for an unknown item, an output without its call, or such a call without its output
  */
-export function inputAfter(
+export async function inputAfter(
+  context: RequestContext,
   history: readonly JsonObject[],
-  { input, previous }: ResponsesAsk,
+  asked: ResponsesAsk,
   { asks }: { asks: boolean },
-): JsonObject[] {
-  const before = previous === null ? "conversation" : "previous_response_id";
+): Promise<JsonObject[]> {
+  const before = asked.previous === null ? "conversation" : "previous_response_id";
+  const input = await withNamed(context, history, asked.input);
   checkOutputs([...history, ...input], asks, (n) =>
     n < history.length ? before : `input.${n - history.length}.call_id`,
   );
-  const own = input.flatMap((item, n): JsonObject[] => {
-    if (item.type !== "item_reference") return [item];
-    const named = history.some(({ id }) => id === item.id);
-    if (!named) throw wrong(`input.${n}.id`, "the conversation before has no item of this id");
-    // The conversation already has it.
-    return [];
+  return storedItems(input.filter(({ type }) => type !== "item_reference"));
+}
+
+/** The items with those that they name, unless `history` has these. @throws InvalidRequest for an unknown item */
+async function withNamed(
+  context: RequestContext,
+  history: readonly JsonObject[],
+  input: readonly JsonObject[],
+): Promise<JsonObject[]> {
+  const known = new Set(history.map(({ id }) => id));
+  const named = input.flatMap(({ type, id }) => (type === "item_reference" && !known.has(id) ? [id] : []));
+  const items = await outputItems(context, [...new Set(named.flatMap(responseOf))]);
+  let length = 0;
+  return input.map((item, n) => {
+    if (item.type !== "item_reference" || known.has(item.id)) return item;
+    const found = items.get(String(item.id));
+    if (found === undefined)
+      throw wrong(
+        `input.${n}.id`,
+        "neither the conversation before nor a stored response has an item of this id",
+      );
+    length += found.length;
+    if (length > MAX_MODEL_BODY_BYTES) throw tooLong("input");
+    return found.item;
   });
-  return storedItems(own);
+}
+
+/** The items that these responses made, by id. Responses that are not stored, or have made nothing, have none. */
+async function outputItems(
+  context: RequestContext,
+  responses: readonly string[],
+): Promise<Map<string, { item: JsonObject; length: number }>> {
+  const items = new Map<string, { item: JsonObject; length: number }>();
+  let length = 0;
+  for (let from = 0; from < responses.length; from += PAGE) {
+    const outputs = await Promise.all(responses.slice(from, from + PAGE).map((id) => outputOf(context, id)));
+    for (const item of outputs.flat()) {
+      const size = JSON.stringify(item).length;
+      length += size;
+      items.set(String(item.id), { item, length: size });
+    }
+    if (length > MAX_MODEL_BODY_BYTES) throw tooLong("input");
+  }
+  return items;
 }

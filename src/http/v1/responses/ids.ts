@@ -1,7 +1,7 @@
 /** Ids of responses and items. A response has the id of the execution that makes it, under another prefix. */
 import { CallNotFound } from "../../../errors/llm.ts";
 import { wrong } from "../../../llm/members.ts";
-import type { JsonObject } from "../../../skill/manifest.ts";
+import type { Json, JsonObject } from "../../../skill/manifest.ts";
 import type { RequestContext } from "../../context.ts";
 import { type ExecutionClient, executionOf } from "../../execution-client.ts";
 
@@ -16,6 +16,12 @@ export function responseExecution(context: RequestContext, id: string): Executio
   if (digits === undefined) throw new CallNotFound({ what: "response", id });
   return executionOf(context, `ex_${digits}`, ownerOf(context));
 }
+
+/** The id of the response that made an item, which is part of the item's id; empty: no response made it. */
+export const responseOf = (item: Json | undefined): string[] => {
+  const digits = /^[a-z]+_([0-9a-f]{32})[0-9a-f]{4}$/.exec(String(item))?.[1];
+  return digits === undefined ? [] : [`resp_${digits}`];
+};
 
 const PREFIXES: Readonly<Record<string, string>> = {
   message: "msg",

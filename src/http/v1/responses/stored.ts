@@ -7,7 +7,7 @@ import { readFrames } from "../../../model/frames.ts";
 import { eventOf, type RunEvent } from "../../../run/events.ts";
 import { failure, ResponseEvents } from "../../../run/responses/events.ts";
 import { type ResponsesOperation, shellOf } from "../../../run/responses/perform.ts";
-import type { JsonObject } from "../../../skill/manifest.ts";
+import type { Json, JsonObject } from "../../../skill/manifest.ts";
 import type { RequestContext } from "../../context.ts";
 import type { ExecutionClient } from "../../execution-client.ts";
 import { storedError } from "../../executions.ts";
@@ -81,10 +81,27 @@ export async function itemsUpTo(context: RequestContext, id: string): Promise<Js
     throw new BadRequest({ detail, param: "previous_response_id" });
   }
   const { history, input } = stored.request;
-  return [...history, ...input, ...objectsShape.parse(Array.isArray(output) ? output : [])];
+  return [...history, ...input, ...itemsIn(output)];
+}
+
+/** The items that a stored response made; none if it is running, has failed or does not exist. */
+export async function outputOf(context: RequestContext, id: string): Promise<JsonObject[]> {
+  const execution = responseExecution(context, id);
+  try {
+    if ((await execution.status()).status === "running") return [];
+    const answer = await execution.answer();
+    if (!answer.ok) return [];
+    const document: JsonObject = JSON.parse(await new Response(answer.body).text());
+    return itemsIn(document.output);
+  } catch (error) {
+    if (error instanceof HullError && error.code === "execution_not_found") return [];
+    throw error;
+  }
 }
 
 const objectsShape = z.array(z.record(z.string(), z.json()));
+const itemsIn = (output: Json | undefined): JsonObject[] =>
+  objectsShape.parse(Array.isArray(output) ? output : []);
 
 /** `GET /v1/responses/:id`; with `?stream=true` its events, with `?starting_after=` only those after it. */
 export async function getResponse(context: RequestContext, { id = "" }: Params): Promise<Response> {
