@@ -146,8 +146,10 @@ export type ToolChoice = "auto" | "none" | "required" | { name: string };
 /** How much a model should reason; absent: its default. */
 export type Thinking =
   | { mode: "enabled"; budget_tokens?: number }
+  /** The model decides whether it reasons. */
   | { mode: "adaptive" }
-  | { mode: "effort"; level: "low" | "medium" | "high" };
+  /** `adaptive`: the model decides whether it reasons; absent: it must be able to. */
+  | { mode: "effort"; level: "low" | "medium" | "high"; adaptive?: true };
 
 /** How the model chooses the next token. */
 export interface Sampling {

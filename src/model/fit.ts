@@ -29,13 +29,14 @@ const ANTHROPIC_ONLY = ["interleaved_thinking", "beta_features"] as const;
 
 /**
  * The request in a form that the target accepts. The mock accepts everything; a verbatim request stays unchanged.
- * @throws ModelLacks for thinking or media that the model is known not to support
+ * @throws ModelLacks for thinking or media that the request needs and the model is known not to support
  */
 export function fitRequest(request: ModelRequest, target: ResolvedTarget, declared: Declared = {}): Fitted {
   const asWritten = request.verbatim !== undefined && request.verbatim.protocol === target.protocol;
   if (target.protocol === "mock" || asWritten) return { request, warnings: [] };
   checkCapabilities(request, target, declared);
   const draft = new Draft(withFreeText(request), target);
+  if (cannotThink(target.capabilities)) draft.drop(["thinking"], "this model does not think");
   if (request.thinking !== undefined && !target.capabilities.matched) {
     draft.warn("capability_unknown", "thinking", "whether this model can think is not known; it is asked to");
   }
@@ -99,7 +100,7 @@ function fitLastTurn(draft: Draft): void {
 function checkCapabilities(request: ModelRequest, target: ResolvedTarget, declared: Declared): void {
   const { provider, model, capabilities } = target;
   const lacks = (option: string, what: string) => new ModelLacks({ provider, model, option, what });
-  if (request.thinking !== undefined && cannotThink(capabilities)) throw lacks("thinking", "thinking");
+  if (mustThink(request) && cannotThink(capabilities)) throw lacks("thinking", "thinking");
   const media: [option: "vision" | "audio" | "pdf", type: Part["type"], what: string][] = [
     ["vision", "image", "images"],
     ["audio", "audio", "audio"],
@@ -110,6 +111,9 @@ function checkCapabilities(request: ModelRequest, target: ResolvedTarget, declar
     if (declared[option] === true || holds(request, type)) throw lacks(option, what);
   }
 }
+
+const mustThink = ({ thinking }: ModelRequest): boolean =>
+  thinking?.mode === "enabled" || (thinking?.mode === "effort" && thinking.adaptive !== true);
 
 /** Whether a model is known not to think. A model with adjustable effort thinks, whatever else its rule says. */
 export const cannotThink = ({ matched, thinking, reasoning_effort_supported }: Capabilities): boolean =>

@@ -339,6 +339,50 @@ describe("a model of another provider", () => {
       });
   });
 
+  test("as Claude Code sends it is answered by a model that cannot think", async () => {
+    const cached = { cache_control: { type: "ephemeral" } };
+    const body = {
+      model: GPT,
+      max_tokens: 64_000,
+      metadata: { user_id: '{"device_id":"d","session_id":"s"}' },
+      thinking: { type: "adaptive", display: "omitted" },
+      context_management: { edits: [{ type: "clear_thinking_20251015", keep: "all" }] },
+      output_config: { effort: "high" },
+      system: [
+        { type: "text", text: "x-anthropic-billing-header: cc_version=2;" },
+        { type: "text", text: "You are an agent.", ...cached },
+      ],
+      tools: [
+        { ...WEATHER, ...cached },
+        { ...WEATHER, name: "Placeholder", defer_loading: true },
+      ],
+      messages: [
+        {
+          role: "user",
+          content: [
+            { type: "text", text: "Hi." },
+            { type: "text", text: "Go.", ...cached },
+          ],
+        },
+        { role: "system", content: [{ type: "text", text: "A reminder.", ...cached }] },
+      ],
+    };
+    const headers = {
+      ...JSON_TYPE,
+      "anthropic-version": "2023-06-01",
+      "anthropic-beta": "claude-code-20250219",
+    };
+    fake.script([{ text: "Hello." }]);
+    const answer = await hull.call("/v1/messages?beta=true", JSON.stringify(body), { headers });
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("x-hull-ignored")).toBe("metadata, context_management, thinking");
+    expect(texts(await json(answer))).toBe("Hello.");
+    expect(sent()).not.toHaveProperty("reasoning_effort");
+    const forced = { ...body, thinking: { type: "enabled", budget_tokens: 2000 } };
+    const refused = await hull.call("/v1/messages", JSON.stringify(forced), { headers });
+    expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining("thinking: ")]);
+  });
+
   const code = { type: "code_execution_20250825" as const, name: "code_execution" as const };
   test.each<[string, Anthropic.ToolUnion[]]>([
     ["in one call", []],

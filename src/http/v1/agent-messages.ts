@@ -104,7 +104,7 @@ async function drive(
     // Each call is sent on its own.
     turn: (turn) => {
       last = turn;
-      then(() => events.rest(turn.blocks.filter(({ type }) => type !== "tool_call")));
+      then(() => events.rest(turn.blocks, { calls: false }));
     },
     call: (call) =>
       then(() => {

@@ -3,7 +3,13 @@
  * text, reasoning and the finished turn. It redacts secrets in texts, even if they arrive in pieces.
  */
 import type { Block, ModelTurn } from "../../engine/messages.ts";
-import { emptyMessage, stopDetails, wireBlock, wireUsage } from "../../llm/anthropic-api/answer.ts";
+import {
+  emptyMessage,
+  shownBlocks,
+  stopDetails,
+  wireBlock,
+  wireUsage,
+} from "../../llm/anthropic-api/answer.ts";
 import { anthropicStop } from "../../llm/stop-words.ts";
 import { type JoinedText, joined } from "../../model/whole-characters.ts";
 import type { Sink } from "../../model/wire.ts";
@@ -58,13 +64,16 @@ export class MessageEvents {
 
   /**
    * Sends the parts of a turn that were not streamed: all but text and reasoning; everything if nothing was streamed.
+   * @param calls whether its calls are among them; otherwise each is sent on its own
    */
-  rest(blocks: readonly Block[]): void {
+  rest(blocks: readonly Block[], { calls = true } = {}): void {
     this.#begin();
     const streamed = this.#streamed;
     this.#close();
     this.#streamed = false;
-    for (const block of blocks) {
+    const shown = shownBlocks(blocks, streamed ? "text first" : "in order");
+    for (const block of shown) {
+      if (block.type === "tool_call" && !calls) continue;
       if (!streamed) this.#whole(block);
       else if (block.type !== "output_text") this.#rest(block);
     }

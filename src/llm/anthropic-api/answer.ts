@@ -68,7 +68,7 @@ export function messageOf(turn: ModelTurn, excludesCached: boolean): WireMessage
   if (turn.document !== undefined) return turn.document;
   return {
     ...emptyMessage(turn.model),
-    content: turn.blocks.map(wireBlock),
+    content: shownBlocks(turn.blocks).map(wireBlock),
     stop_reason: anthropicStop(turn),
     stop_details: stopDetails(turn),
     usage: wireUsage(turn.usage, excludesCached),
@@ -88,6 +88,21 @@ export function stopDetails(
     fallback_has_prefill_claim: null,
     recommended_model: null,
   };
+}
+
+/**
+ * The blocks of a turn that the client gets. Clients such as Claude Code take the last block for the answer, so what only
+ * goes back to the provider does not follow the text of a turn without calls. The provider can do without it then.
+ * @param order `text first`: the client has the text already
+ */
+export function shownBlocks(
+  blocks: readonly Block[],
+  order: "in order" | "text first" = "in order",
+): readonly Block[] {
+  const text = blocks.findLastIndex(({ type }) => type === "output_text");
+  if (text === -1 || blocks.some(({ type }) => type === "tool_call")) return blocks;
+  const before = order === "in order" ? text : -1;
+  return blocks.filter((block, n) => n <= before || !/thinking$/.test(String(wireBlock(block).type)));
 }
 
 /**

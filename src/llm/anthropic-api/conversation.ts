@@ -133,6 +133,8 @@ class Reader {
         return this.#document(block, path);
       case "container_upload":
         return [this.#upload(block, path)];
+      case "tool_reference":
+        return [{ type: "text", text: `You can call the tool ${textMember(block, "tool_name", path)} now.` }];
       case "search_result":
         return [{ type: "text", text: searchText(block, path) }];
       default:

@@ -192,8 +192,9 @@ function thinkingOf({ thinking, output_config }: MessagesBody): Thinking | null 
     return { mode: "enabled", ...present({ budget_tokens }) };
   }
   if (thinking?.type === "disabled") return null;
-  if (effort === "low" || effort === "medium") return { mode: "effort", level: effort };
-  if (typeof effort === "string") return { mode: "effort", level: "high" };
+  // Anthropic's effort is that of the whole answer.
+  if (effort === "low" || effort === "medium") return { mode: "effort", level: effort, adaptive: true };
+  if (typeof effort === "string") return { mode: "effort", level: "high", adaptive: true };
   return thinking?.type === "adaptive" ? { mode: "adaptive" } : null;
 }
 

@@ -47,6 +47,21 @@ describe("content that a provider wants back", () => {
     expect(messages[1]).toEqual({ role: "assistant", content: BLOCKS });
   });
 
+  it("does not follow the last text of a turn without calls, which some clients take for the answer", () => {
+    const blocks: Block[] = [
+      ...BLOCKS.slice(0, 3),
+      { type: "opaque", provider: "openai", value: { phase: "final_answer" } },
+    ];
+    const { content } = messageOf({ ...TURN, blocks, stop_reason: "end_turn" }, false);
+    expect(content).toMatchObject([
+      { type: "thinking" },
+      { type: "thinking" },
+      { type: "text", text: "Well." },
+    ]);
+    const alone = messageOf({ ...TURN, blocks: blocks.slice(3), stop_reason: "end_turn" }, false);
+    expect(alone.content).toMatchObject([{ type: "redacted_thinking" }]);
+  });
+
   it("comes back through chat completions", () => {
     const [choice] = completionOf(TURN, false, 0).choices;
     const { messages } = readChat([plain(choice?.message)]);
@@ -123,6 +138,24 @@ it("a data URL may have parameters", () => {
     { role: "user", content: [{ type: "file", file: { file_data: "data:Application/PDF;base64,aGk=" } }] },
   ]).messages;
   expect(upper).toMatchObject({ content: [{ media_type: "application/pdf" }] });
+});
+
+it("a tool that the client's own search has found is named in its result", () => {
+  const call = { type: "tool_use", id: "t", name: "ToolSearch", input: {} };
+  const content = [{ type: "tool_reference", tool_name: "Cron" }];
+  const { messages, foreign } = readConversation([
+    { role: "user", content: "Search." },
+    { role: "assistant", content: [call] },
+    { role: "user", content: [{ type: "tool_result", tool_use_id: "t", content }] },
+  ]);
+  expect(foreign).toEqual([]);
+  expect(messages[2]).toMatchObject({ results: [{ content: "You can call the tool Cron now." }] });
+});
+
+it("a chat completion that asks not to be stored is as any other", () => {
+  const body = { model: "m", messages: [{ role: "user", content: "x" }] };
+  expect(readChatRequest({ ...body, store: false }).extra).toEqual({ store: false });
+  expect(() => readChatRequest({ ...body, store: true })).toThrow(/^store: /);
 });
 
 it("an item without a type, or with the type null, is a message", () => {

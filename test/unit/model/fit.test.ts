@@ -168,11 +168,15 @@ test("the mock accepts everything, and refuses nothing", () => {
 });
 
 const effort = (level: "low" | "medium" | "high") => ({ thinking: { mode: "effort" as const, level } });
+const willing = (level: "low" | "high") => ({
+  thinking: { mode: "effort" as const, level, adaptive: true as const },
+});
 const enabled = (budget_tokens?: number) => ({
   thinking: { mode: "enabled" as const, ...(budget_tokens === undefined ? {} : { budget_tokens }) },
 });
 const adaptive = { thinking: { mode: "adaptive" as const } };
 const changed = "option_changed thinking";
+const BLIND = target("deepseek", "openai-chat", "deepseek-chat", { vision: false, audio: false, pdf: false });
 
 test.each<[string, Partial<ModelRequest>, ResolvedTarget, object, string[]]>([
   ["the default budget", enabled(), claude("claude-opus-4-5"), enabled(3072), []],
@@ -275,6 +279,9 @@ test.each<[string, Partial<ModelRequest>, ResolvedTarget, object, string[]]>([
     enabled(),
     [],
   ],
+  ["adaptive on a model that cannot think", adaptive, BLIND, {}, ["option_ignored thinking"]],
+  ["an effort that asks for no thinking there", willing("high"), BLIND, {}, ["option_ignored thinking"]],
+  ["an effort that asks for no thinking", willing("low"), claude("claude-opus-4-6"), willing("low"), []],
 ])("thinking: %s", (_, asked, to, left, warnings) => {
   expect(fitted(asked, to)).toEqual({ left, warnings });
 });
@@ -283,10 +290,10 @@ const image: Part = { type: "image", url: "https://example.com/a.png" };
 const audio: Part = { type: "audio", media_type: "audio/wav", data: "AA==" };
 const pdf: Part = { type: "document", url: "https://example.com/a.pdf" };
 const user = (part: Part): Partial<ModelRequest> => ({ messages: [{ role: "user", content: [part] }] });
-const BLIND = target("deepseek", "openai-chat", "deepseek-chat", { vision: false, audio: false, pdf: false });
 
 test.each<[string, Partial<ModelRequest>, Declared]>([
   ["thinking", enabled(), {}],
+  ["thinking", effort("high"), {}],
   ["vision", user(image), {}],
   ["vision", {}, { vision: true }],
   ["audio", user(audio), {}],
