@@ -4,7 +4,8 @@ import type { FileRetrieveResponse } from "openai/resources/containers/files/fil
 import type { Conversation } from "openai/resources/conversations/conversations";
 import type { InputTokenCountResponse } from "openai/resources/responses/input-tokens";
 import type { CompactedResponse } from "openai/resources/responses/responses";
-import { responseBody, responseTool } from "../llm/openai-api/response-request.ts";
+import { responseTool } from "../llm/openai-api/client-tools.ts";
+import { responseBody } from "../llm/openai-api/response-request.ts";
 import type { Json } from "../skill/manifest.ts";
 import {
   containerBody,

@@ -107,7 +107,125 @@ describe("a request", () => {
     await expect(ask()).rejects.toMatchObject({ status: 400, param: "input.1.id" });
   });
 
+  describe.each([GPT, "claude-opus-4-6"])("as Codex sends it, to %s", (model) => {
+    const tool = (name: string) => ({ type: "function" as const, name, parameters: {}, strict: false });
+    const search = {
+      type: "tool_search" as const,
+      execution: "client" as const,
+      description: "Finds tools.",
+    };
+    const grammar = { type: "grammar" as const, syntax: "lark" as const, definition: 'start: "***"' };
+    const agents = { type: "namespace", name: "agents", description: "Agents.", tools: [tool("close")] };
+    const exec = { type: "custom" as const, name: "exec", description: "Runs JavaScript." };
+    const more = {
+      type: "additional_tools",
+      role: "developer",
+      tools: [{ type: "namespace", name: "functions", description: "", tools: [exec] }],
+    };
+    const found = { type: "namespace", name: "mcp__hull", description: "Hull.", tools: [tool("hello")] };
+    const body = {
+      model,
+      store: false as const,
+      include: ["reasoning.encrypted_content" as const],
+      parallel_tool_calls: false,
+      prompt_cache_key: "k",
+      client_metadata: { thread_id: "t" },
+      tools: [tool("look"), { type: "custom", name: "patch", format: grammar }, agents, search],
+    } as object as Omit<OpenAI.Responses.ResponseCreateParamsNonStreaming, "stream">;
+    const asked = [more, { type: "message", role: "user", content: "Go." }] as object[];
+    const ask = async (input: object[], stream: boolean) => {
+      const whole = { ...body, input: input as OpenAI.Responses.ResponseInput };
+      return stream ? client.responses.stream(whole).finalResponse() : client.responses.create(whole);
+    };
+    const calls = [
+      { id: "c1", name: "patch", arguments: { input: "***" } },
+      { id: "c2", name: "agents__close", arguments: { target: 1 } },
+      { id: "c3", name: "tool_search", arguments: { query: "hull" } },
+      { id: "c4", name: "functions__exec", arguments: { input: "text(1)" } },
+      { id: "c5", name: "look", arguments: {} },
+    ];
+
+    test.each([false, true])("its tools are called as it knows them: streamed %s", async (stream) => {
+      fake.script([
+        { tool_calls: calls },
+        { tool_calls: [{ id: "c6", name: "mcp__hull__hello", arguments: {} }] },
+      ]);
+      const { output } = await ask(asked, stream);
+      expect(output).toMatchObject([
+        { type: "custom_tool_call", call_id: "c1", name: "patch", input: "***" },
+        {
+          type: "function_call",
+          call_id: "c2",
+          namespace: "agents",
+          name: "close",
+          arguments: '{"target":1}',
+        },
+        { type: "tool_search_call", call_id: "c3", execution: "client", arguments: { query: "hull" } },
+        { type: "custom_tool_call", call_id: "c4", namespace: "functions", name: "exec", input: "text(1)" },
+        { type: "function_call", call_id: "c5", name: "look", arguments: "{}" },
+      ]);
+      const image = { type: "input_image", image_url: "data:image/png;base64,iVBORw0KGgo=" };
+      const results = [
+        { type: "custom_tool_call_output", call_id: "c1", output: "patched" },
+        { type: "function_call_output", call_id: "c2", output: "closed" },
+        {
+          type: "tool_search_output",
+          call_id: "c3",
+          execution: "client",
+          status: "completed",
+          tools: [found],
+        },
+        {
+          type: "custom_tool_call_output",
+          call_id: "c4",
+          output: [{ type: "input_text", text: "1" }, image],
+        },
+        { type: "function_call_output", call_id: "c5", output: "seen" },
+      ];
+      const next = await ask([...asked, ...output, ...results], stream);
+      expect(next.output).toMatchObject([{ type: "function_call", namespace: "mcp__hull", name: "hello" }]);
+      const [first, second] = fake.requests.map(({ body: { tools = [] } }) =>
+        tools.map((one) => Object(one).name ?? Object(one).function.name),
+      );
+      expect(first).toEqual(["look", "patch", "agents__close", "tool_search", "functions__exec"]);
+      expect(second).toEqual([...(first ?? []), "mcp__hull__hello"]);
+      expect(sent()).toContain('start: \\"***\\"');
+      const continued = JSON.stringify(fake.requests[1]?.body.messages);
+      for (const part of [
+        "patched",
+        "closed",
+        "mcp__hull__hello",
+        "agents__close",
+        "text(1)",
+        "iVBORw0KGgo=",
+      ])
+        expect(continued).toContain(part);
+    });
+  });
+
   test.each([
+    [{ tools: [{ type: "tool_search" }] }, "tools.0.execution"],
+    [{ tools: [{ type: "namespace", name: "n", tools: [{ type: "mcp" }] }] }, "tools.0.tools.0.type"],
+    [
+      {
+        tools: [
+          { type: "custom", name: "n__a" },
+          { type: "namespace", name: "n", tools: [{ type: "custom", name: "a" }] },
+        ],
+      },
+      "tools.1.tools.0.name",
+    ],
+    [{ input: [{ type: "custom_tool_call", call_id: "c", name: "a", input: "x" }] }, "input.0.call_id"],
+    [{ input: [{ type: "custom_tool_call_output", call_id: "c", output: "x" }] }, "input.0.call_id"],
+    [
+      {
+        input: [
+          { type: "additional_tools", tools: [{ type: "mcp" }] },
+          { role: "user", content: "x" },
+        ],
+      },
+      "input.0.tools.0.type",
+    ],
     [{ tools: [{ type: "web_search" }] }, "tools.0.type"],
     [{ input: [{ type: "computer_call" }] }, "input.0"],
     [{ input: [{ role: "user", content: [{ type: "input_audio_x" }] }] }, "input.0.content.0"],

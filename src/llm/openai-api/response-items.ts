@@ -1,5 +1,5 @@
 /** Items of a response's input and output as canonical messages. */
-import type { Block, Message, Part, ToolResultMessage } from "../../engine/messages.ts";
+import type { Block, Message, Part, ToolCallBlock, ToolResultMessage } from "../../engine/messages.ts";
 import { NO_OUTPUT } from "../../engine/workspace-tools/command-result.ts";
 import { parseArguments } from "../../model/provider-document.ts";
 import { isObject } from "../../skill/json.ts";
@@ -8,6 +8,7 @@ import { decodeBlock } from "../foreign-blocks.ts";
 import { textMember, wrong } from "../members.ts";
 import { addResults } from "../messages.ts";
 import { checkAnswered, ToolCallIds } from "../tool-call-ids.ts";
+import { CLIENT_CALLS, CLIENT_OUTPUTS, clientCall, foundTools } from "./client-tools.ts";
 import { compactedText } from "./compaction.ts";
 import { filePart, imagePart, namedFile, type OwnPart, partsOf, textOf } from "./message-content.ts";
 import { SHELL } from "./shell-items.ts";
@@ -41,11 +42,10 @@ export function checkOutputs(
   const called = new ToolCallIds();
   for (const [index, { type, call_id, environment }] of items.entries()) {
     if (typeof call_id !== "string") continue;
-    if (type === "function_call" || (type === "shell_call" && !isContainer(environment)))
-      called.add(call_id, type, pathOf(index));
+    if (CLIENT_CALLS.has(type) || (type === "shell_call" && !isContainer(environment)))
+      called.add(call_id, String(type), pathOf(index));
     else if (type === "shell_call") called.add(call_id, type);
-    else if (type === "function_call_output" || type === "shell_call_output")
-      called.nameOf(call_id, pathOf(index));
+    else if (CLIENT_OUTPUTS.has(type) || type === "shell_call_output") called.nameOf(call_id, pathOf(index));
   }
   if (asks) checkAnswered(called.unanswered);
 }
@@ -65,7 +65,7 @@ class ItemReader {
 
   read(item: JsonObject, path: string): void {
     const type = item.type ?? "message";
-    if (type !== "function_call_output" && type !== "shell_call_output") this.flushAttachments();
+    if (!CLIENT_OUTPUTS.has(type) && type !== "shell_call_output") this.flushAttachments();
     switch (type) {
       case "message":
         this.#message(item, path);
@@ -74,12 +74,18 @@ class ItemReader {
         this.#said(thoughtsIn(item));
         return;
       case "function_call":
-        this.#called(textMember(item, "name", path), textMember(item, "arguments", path), item, path);
+      case "custom_tool_call":
+      case "tool_search_call":
+        this.#called(clientCall(item, path), item);
+        return;
+      case "additional_tools":
         return;
       case "compaction":
         this.messages.push({ role: "user", content: [{ type: "text", text: compactedText(item, path) }] });
         return;
       case "function_call_output":
+      case "custom_tool_call_output":
+      case "tool_search_output":
       case "shell_call_output":
         this.#result(item, path);
         return;
@@ -89,7 +95,11 @@ class ItemReader {
         const own = typeof tool === "string" && isObject(given);
         const limit = typeof timeout_ms === "number" ? { timeout_ms } : {};
         const args = own ? given : { commands, ...limit };
-        this.#called(own ? tool : SHELL, JSON.stringify(args), item, path);
+        const [id, raw] = [textMember(item, "call_id", path), JSON.stringify(args)];
+        this.#called(
+          { type: "tool_call", id, name: own ? tool : SHELL, arguments: parseArguments(raw), raw },
+          item,
+        );
         return;
       }
       default:
@@ -123,11 +133,10 @@ class ItemReader {
     }
   }
 
-  #called(name: string, raw: string, item: JsonObject, path: string): void {
-    const id = textMember(item, "call_id", path);
-    this.#names.set(id, name);
-    if (isContainer(item.environment)) this.#hosted.add(id);
-    this.#said([{ type: "tool_call", id, name, arguments: parseArguments(raw), raw }]);
+  #called(call: ToolCallBlock, { environment }: JsonObject): void {
+    this.#names.set(call.id, call.name);
+    if (isContainer(environment)) this.#hosted.add(call.id);
+    this.#said([call]);
   }
 
   #said(blocks: readonly Block[]): void {
@@ -142,7 +151,7 @@ class ItemReader {
     const shell = item.type === "shell_call_output";
     const { content, is_error } = shell
       ? shellResult(item.output, `${path}.output`)
-      : { content: this.#output(item.output, `${path}.output`), is_error: false };
+      : { content: this.#output(item, path), is_error: false };
     const result: ToolResultMessage = {
       call_id,
       name: this.#names.get(call_id) ?? "",
@@ -152,9 +161,10 @@ class ItemReader {
     addResults(this.messages, [result]);
   }
 
-  #output(output: Json | undefined, path: string): string {
+  #output(item: JsonObject, path: string): string {
+    if (item.type === "tool_search_output") return foundTools(item, path);
     const texts: string[] = [];
-    for (const part of partsOf(output, path, ownPart)) {
+    for (const part of partsOf(item.output, `${path}.output`, ownPart)) {
       if (part.type === "text") texts.push(part.text);
       else this.#attachments.push(part);
     }

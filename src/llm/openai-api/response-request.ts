@@ -1,6 +1,6 @@
 /** The body of `POST /v1/responses` as a canonical request, and its further members. */
 import * as z from "zod/mini";
-import type { ModelRequest, ToolDefinition } from "../../engine/messages.ts";
+import type { ModelRequest } from "../../engine/messages.ts";
 import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import {
@@ -18,6 +18,7 @@ import {
   wrong,
 } from "../members.ts";
 import { checkToolNames } from "../tool-call-ids.ts";
+import { clientTools, readTools } from "./client-tools.ts";
 import { readItems } from "./response-items.ts";
 import { type ShellEnvironment, shellEnvironment } from "./shell-environment.ts";
 import { LOCAL_SHELL, SHELL } from "./shell-items.ts";
@@ -26,8 +27,6 @@ import {
   checkFurther,
   effort,
   format,
-  functionMembers,
-  functionTool,
   membersOutside,
   namedFormat,
   ownEffort,
@@ -46,23 +45,6 @@ export const metadata = () => {
     z.record(key, z.string(value).check(z.maxLength(512, value)), words).check(z.refine(few, words)),
   );
 };
-
-/** Tools that Hull carries. */
-export const responseTool = z.lazy(() =>
-  z.discriminatedUnion(
-    "type",
-    [
-      z.object({ type: z.literal("function"), ...functionMembers() }),
-      z.object({ type: z.literal("shell"), environment: shellEnvironment }),
-    ],
-    {
-      error: ({ input }) =>
-        isObject(input)
-          ? `tools of type ${JSON.stringify(input.type ?? null)} are not carried; there are function and shell`
-          : "a tool is an object with a type",
-    },
-  ),
-);
 
 const reasoning = z.lazy(() =>
   z.nullish(loosely(z.object({ effort: effort(), summary: lenient(z.string()) }))),
@@ -187,10 +169,7 @@ export const typedItem = (item: JsonObject): JsonObject =>
 export function responseRequest(body: JsonObject, items: readonly JsonObject[]): ModelRequest {
   const { system, messages } = readItems(items, (n) => `input.${n}`);
   const given = readShape(responseBody, body);
-  const tools = (given.tools ?? []).map((tool, n) => readShape(responseTool, tool, `tools.${n}`));
-  const functions = tools.flatMap((tool): ToolDefinition[] =>
-    tool.type === "shell" ? [] : [functionTool(tool)],
-  );
+  const tools = clientTools(body.tools, items, (n) => `input.${n}`);
   const shell = shellOf(given.tools);
   const local = shell?.type === "local" ? [LOCAL_SHELL] : [];
   const { tool_choice: choice, parallel_tool_calls: parallel } = given;
@@ -200,7 +179,7 @@ export function responseRequest(body: JsonObject, items: readonly JsonObject[]):
       .filter((part) => part !== "")
       .join("\n\n"),
     messages,
-    tools: [...functions, ...local],
+    tools: [...Array.from(tools.values(), ({ definition }) => definition), ...local],
     ...callTerms({
       choice,
       parallel,
@@ -237,12 +216,13 @@ function shellOf(tools: ResponseTools): ShellEnvironment | null {
   return readShape(shellEnvironment, objectOf(tools?.[at]).environment, `tools.${at}.environment`);
 }
 
-/** Every named tool; a shell has its name too. */
+/** Every tool with its name; a shell has one too. @throws InvalidRequest */
 function namedTools(tools: ResponseTools): { name: string; path: string }[] {
-  return (tools ?? []).flatMap((tool, n) => {
-    const path = `tools.${n}`;
-    const { type, name } = objectOf(tool);
-    if (type === "shell") return [{ name: SHELL, path }];
-    return typeof name === "string" ? [{ name, path }] : [];
-  });
+  const shells = (tools ?? []).flatMap((tool, n) =>
+    isObject(tool) && tool.type === "shell" ? [{ name: SHELL, path: `tools.${n}` }] : [],
+  );
+  return [
+    ...shells,
+    ...readTools(tools ?? [], "tools").map(({ definition: { name }, path }) => ({ name, path })),
+  ];
 }

@@ -5,6 +5,7 @@
 import { type Block, refusalOf, type ToolCallBlock } from "../../engine/messages.ts";
 import { encodeBlock } from "../../llm/foreign-blocks.ts";
 import { mustGoBack } from "../../llm/openai-api/answer.ts";
+import { callItem, type clientTools } from "../../llm/openai-api/client-tools.ts";
 import { SHELL, shellCall, shellOutput } from "../../llm/openai-api/shell-items.ts";
 import { asJson, isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
@@ -21,11 +22,12 @@ interface OpenItem {
   closed: boolean;
 }
 
-interface ResponsePlace {
+export interface ResponsePlace {
   /** The container in which commands run; `null`: the client runs them. */
   container: string | null;
   /** The client has a shell of its own. */
   local_shell: boolean;
+  tools: ReturnType<typeof clientTools>;
 }
 
 export class ResponseEvents {
@@ -275,14 +277,19 @@ export class ResponseEvents {
       return;
     }
     this.#closeMessage([]);
-    const { id: call_id, name, raw } = call;
-    const whole = raw.trim() === "" ? "{}" : raw;
-    const own = { type: "function_call", call_id, name };
-    const open = this.#open("fc", { ...own, arguments: "", status: "in_progress" });
+    const { item, written } = callItem(call, this.#place.tools.get(call.name));
+    const whole = written === null ? {} : { [written.member]: written.text };
+    const empty = written === null ? {} : { [written.member]: "" };
+    const open = this.#open(CALL_IDS.get(item.type) ?? "fc", { ...item, ...empty, status: "in_progress" });
     const at = { item_id: open.item.id ?? "", output_index: open.index };
-    this.#emit("response.function_call_arguments.delta", { ...at, delta: whole });
-    this.#emit("response.function_call_arguments.done", { ...at, name, arguments: whole });
-    this.#done(open, { arguments: whole, status: "completed" });
+    if (written?.member === "arguments") {
+      this.#emit("response.function_call_arguments.delta", { ...at, delta: written.text });
+      this.#emit("response.function_call_arguments.done", { ...at, name: item.name ?? "", ...whole });
+    } else if (written !== null) {
+      this.#emit("response.custom_tool_call_input.delta", { ...at, delta: written.text });
+      this.#emit("response.custom_tool_call_input.done", { ...at, ...whole });
+    }
+    this.#done(open, { ...whole, status: "completed" });
   }
 
   #call(call: ToolCallBlock): void {
@@ -341,6 +348,12 @@ export class ResponseEvents {
       this.#emit(incomplete ? "response.incomplete" : "response.completed", { response });
   }
 }
+
+/** The prefixes of ids of calls of the client's tools, by their types. */
+const CALL_IDS = new Map<Json | undefined, string>([
+  ["custom_tool_call", "ctc"],
+  ["tool_search_call", "tsc"],
+]);
 
 const isThought = (block: Block) => block.type === "reasoning" || block.type === "reasoning_summary";
 

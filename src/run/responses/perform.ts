@@ -7,6 +7,7 @@ import { stderrOf } from "../../engine/workspace-tools/command-result.ts";
 import { HullError } from "../../errors.ts";
 import type { ModelChoice, Reached } from "../../llm/host.ts";
 import { completionUsage } from "../../llm/openai-api/answer.ts";
+import { clientTools } from "../../llm/openai-api/client-tools.ts";
 import { furtherMembers, responseRequest } from "../../llm/openai-api/response-request.ts";
 import { withoutRefusedThinking } from "../../llm/openai-api/terms.ts";
 import { eachOnce } from "../../llm/result.ts";
@@ -26,7 +27,7 @@ import { MOST_FILES, notStored } from "../not-stored.ts";
 import type { LocalSkill } from "../v1-skills.ts";
 import { type VendorModel, vendorModel, vendorTurn, withExtra } from "../vendor-model.ts";
 import { type AgentListener, openAgentRun } from "../vendor-run.ts";
-import { ResponseEvents } from "./events.ts";
+import { ResponseEvents, type ResponsePlace } from "./events.ts";
 import { inlined } from "./inlined.ts";
 import { partEvent, type ResponsePart } from "./response-part.ts";
 
@@ -82,13 +83,17 @@ interface Ended {
   call_warnings?: readonly Warning[];
 }
 
-/** Where the response's commands run, which its items show. */
-export const shellOf = ({
+/** Where the response's commands run, and the client's tools, which its items show. */
+export const placeOf = ({
   container,
   local_shell,
-}: Pick<ResponsesOperation, "container" | "local_shell">) => ({
+  body,
+  history,
+  input,
+}: ResponsesOperation): ResponsePlace => ({
   container: container?.id ?? null,
   local_shell,
+  tools: clientTools(body.tools, [...history, ...input], (n) => `input.${n}`),
 });
 
 /**
@@ -132,7 +137,7 @@ export async function runResponse(
         throw error instanceof HullError ? llmError(error, context) : error;
       });
   if (faults.length > 0) throw faults[0];
-  const events = new ResponseEvents(request.head, shellOf(request));
+  const events = new ResponseEvents(request.head, placeOf(request));
   events.begin();
   for (const event of durable?.sentEvents() ?? sent) events.push(event);
   const reason = incompleteReason(ended, events.output());

@@ -13,10 +13,11 @@ import { readConversation } from "../../../src/llm/anthropic-api/conversation.ts
 import { readMessagesRequest } from "../../../src/llm/anthropic-api/request.ts";
 import { readShape } from "../../../src/llm/members.ts";
 import { completionOf } from "../../../src/llm/openai-api/answer.ts";
+import { responseTool } from "../../../src/llm/openai-api/client-tools.ts";
 import { readChat } from "../../../src/llm/openai-api/conversation.ts";
 import { readChatRequest } from "../../../src/llm/openai-api/request.ts";
 import { readItems } from "../../../src/llm/openai-api/response-items.ts";
-import { readResponses, responseBody, responseTool } from "../../../src/llm/openai-api/response-request.ts";
+import { readResponses, responseBody } from "../../../src/llm/openai-api/response-request.ts";
 import type { Json, JsonObject } from "../../../src/skill/manifest.ts";
 
 const BLOCKS: Block[] = [

@@ -27,10 +27,10 @@ import { ResponseEvents } from "../../../run/responses/events.ts";
 import { checkFiles } from "../../../run/responses/inlined.ts";
 import {
   hasShell,
+  placeOf,
   type ResponseContainer,
   type ResponsesOperation,
   runResponse,
-  shellOf,
   takesFurther,
 } from "../../../run/responses/perform.ts";
 import type { VendorModel } from "../../../run/vendor-model.ts";
@@ -205,7 +205,7 @@ async function passing(
     const all = withEnd(headers, output.headers);
     return jsonNow(context.redacted(renderResponse(document, reasoning)), 200, all);
   }
-  const events = new ResponseEvents(request.head, shellOf(request));
+  const events = new ResponseEvents(request.head, placeOf(request));
   const texts = (made: readonly JsonObject[]): string =>
     made.map((event) => formatted(context.redacted(renderEvent(event, reasoning)))).join("");
   return streamedAnswer(context, {

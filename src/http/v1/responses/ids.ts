@@ -29,6 +29,11 @@ const PREFIXES: Readonly<Record<string, string>> = {
   compaction: "cmp",
   function_call: "fc",
   function_call_output: "fco",
+  custom_tool_call: "ctc",
+  custom_tool_call_output: "ctco",
+  tool_search_call: "tsc",
+  tool_search_output: "tso",
+  additional_tools: "at",
   shell_call: "sh",
   shell_call_output: "sho",
 };

@@ -6,7 +6,7 @@ import { HullError, Internal } from "../../../errors.ts";
 import { readFrames } from "../../../model/frames.ts";
 import { eventOf, type RunEvent } from "../../../run/events.ts";
 import { failure, ResponseEvents } from "../../../run/responses/events.ts";
-import { type ResponsesOperation, shellOf } from "../../../run/responses/perform.ts";
+import { placeOf, type ResponsesOperation } from "../../../run/responses/perform.ts";
 import type { Json, JsonObject } from "../../../skill/manifest.ts";
 import type { RequestContext } from "../../context.ts";
 import type { ExecutionClient } from "../../execution-client.ts";
@@ -136,7 +136,7 @@ export function streamStored(
   return streamedAnswer(context, {
     headers,
     async run(write, signal) {
-      const events = new ResponseEvents(request.head, shellOf(request));
+      const events = new ResponseEvents(request.head, placeOf(request));
       const send = (made: readonly JsonObject[]): void => {
         for (const event of made) {
           const { sequence_number: n } = event;
