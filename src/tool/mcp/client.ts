@@ -40,6 +40,7 @@ const toolShape = z.lazy(() =>
     // Servers in some languages write `null` for what they leave out.
     description: z.nullish(z.string()),
     inputSchema: z.record(z.string(), z.custom<Json>()),
+    execution: z.catch(z.nullish(z.object({ taskSupport: z.nullish(z.string()) })), null),
     annotations: z.nullish(
       z.object({
         readOnlyHint: z.nullish(z.boolean()),

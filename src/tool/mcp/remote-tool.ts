@@ -36,8 +36,10 @@ export function remoteTools(
 ): RemoteTool[] {
   const prefix = toolPrefix(server);
   const found = new Map<string, RemoteTool>();
-  for (const { name: remote, description, inputSchema, annotations } of listed) {
+  for (const { name: remote, description, inputSchema, annotations, execution } of listed) {
     if (wanted !== undefined && !wanted.includes(remote)) continue;
+    // Hull starts no tasks, and the server would refuse any other call.
+    if (execution?.taskSupport === "required") continue;
     const name = prefix + remote.replace(/[^A-Za-z0-9_]/g, "_");
     const usable = inputSchema.type === "object" && JSON.stringify(inputSchema).length <= MAX_SCHEMA;
     if (name.length > MAX_NAME || found.has(name) || !usable || !annotationsHold(inputSchema)) continue;

@@ -285,9 +285,10 @@ test("tools that no model can be told of are left out", () => {
   const server = { name: "my-docs", url: "https://mcp.example.com/", headers: {}, timeout_ms: 1 };
   const inputSchema = { type: "object" };
   const listed = [
-    { name: "get.item-1", inputSchema },
+    { name: "get.item-1", inputSchema, execution: { taskSupport: "optional" } },
     { name: "get_item_1", inputSchema },
     { name: "x".repeat(60), inputSchema },
+    { name: "slow", inputSchema, execution: { taskSupport: "required" } },
     { name: "list", inputSchema: { type: "array" } },
     { name: "long", inputSchema: { type: "object", description: "x".repeat(40_000) } },
     {
