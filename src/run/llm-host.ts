@@ -193,7 +193,7 @@ class Host implements LlmHost {
         },
       );
       const turn = json.withJsonText(answered);
-      if (json.buffersText && options.stream) onText?.(textOfBlocks(turn.blocks));
+      if (json.buffersText) onText?.(textOfBlocks(turn.blocks));
       const outcome = outcomeOf(turn);
       count(turn.provider, outcome);
       if (outcome !== "ok") this.#context.log.model_outcome = outcome;

@@ -472,3 +472,35 @@ test("a hook that no skill of the run exports is refused before the run starts",
   });
   expect(fake.requests).toHaveLength(0);
 });
+
+test.each(["/llm/stream", "/runs", "/sessions/whole/runs"])(
+  "%s sends the text of a whole answer too, and makes a provider search that can by its own options",
+  async (path) => {
+    await hull.post("/sessions", { id: "whole" });
+    fake.script([{ text: "a b c", reasoning: "hm" }]);
+    const tool = (name: string) => ({ name, description: "Test.", handler: "shout" });
+    const options = {
+      provider: "vllm",
+      model: "my-clone",
+      stream: false,
+      tool_search: { mode: "native" },
+      vllm: { force_native_tool_search: true },
+      tools: [tool("eager"), { ...tool("late"), defer_loading: true }],
+      ...(path === "/llm/stream" ? {} : { skills: ["shouter"] }),
+    };
+    const response = await hull.post(path, { prompt: "x", options }, { accept: "text/event-stream" });
+    const events = await readEvents(response);
+    const textOf = (event: string) => dataOf(events, event).map(({ text }) => text);
+    expect([textOf("thought").join(""), textOf("delta").join("")]).toEqual(["hm", "a b c"]);
+    expect(dataOf(events, "done")).toMatchObject([{ ok: true, text: "a b c" }]);
+    const { tools, ...sent } = fake.requests[0]?.body ?? {};
+    expect(sent).not.toHaveProperty("stream");
+    expect(sent).not.toHaveProperty("force_native_tool_search");
+    expect(tools).toMatchObject(
+      expect.arrayContaining([
+        { type: "tool_search", mode: "hosted" },
+        expect.objectContaining({ function: expect.objectContaining({ name: "late" }), defer_loading: true }),
+      ]),
+    );
+  },
+);

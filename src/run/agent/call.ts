@@ -35,7 +35,7 @@ import { once } from "../../memo.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
 import type { RunEvent } from "../events.ts";
-import { specModel, toolOptions } from "./options.ts";
+import { specModel, toolFormatOf, toolOptions } from "./options.ts";
 import { profileOf } from "./profile.ts";
 import { MemoryLog, type RunLog } from "./run-log.ts";
 import { chosenModel, type RunModel, withAnswering } from "./run-model.ts";
@@ -127,7 +127,7 @@ function prepare(context: RunContext, input: CallInput, host: LlmHost): Prepared
         system,
         prompt: [...history, ...said],
         tools: tools.map(clientTool),
-        tool_format: tools.length === 0 ? "native" : (options.tool_format ?? choice.tool_format),
+        tool_format: tools.length === 0 ? "native" : toolFormatOf(options, choice, own),
         skills: [],
         profile: profileOf("completer"),
         policies: { policy: null },

@@ -34,7 +34,7 @@ import {
 } from "./skill-terms.ts";
 import { ownSkill, readSkills, servedSkill } from "./skills.ts";
 import { specOf } from "./spec-of.ts";
-import { runVault } from "./vault.ts";
+import { forcesNativeSearch, runVault } from "./vault.ts";
 import { skillsWithFolders, withheldWorkspaceTools } from "./workspace-option.ts";
 
 /** Returns what is wrong with the names and shapes of options, by reader. `isRun`: they are those of a run. */
@@ -162,7 +162,7 @@ export async function checkedRun(
       system: systemText(said.system, folders, { session_id, input: input.prompt ?? "" }),
       prompt: resumed?.prompt ?? said.added,
       tools,
-      tool_format: call.tool_format ?? choice.tool_format,
+      tool_format: toolFormatOf(call, choice, request.own),
       skills: folders.skills,
       profile,
       policies: policiesOf(context.settings, options),
@@ -263,6 +263,14 @@ function withoutInput<
 }
 
 /** What a specification records about the chosen model. */
+/** How tools reach the model. A provider that is said to search itself takes them as its protocol has them. */
+export const toolFormatOf = (
+  options: Pick<CallOptions, "tool_format">,
+  { target, tool_format }: Pick<ModelChoice, "target" | "tool_format">,
+  own: { readonly [name: string]: unknown },
+): AgentSpec["tool_format"] =>
+  options.tool_format ?? (forcesNativeSearch(own, target.provider) ? "native" : tool_format);
+
 export function specModel({
   target,
   context_window,

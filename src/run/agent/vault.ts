@@ -24,6 +24,12 @@ import type { Json } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
 import { searchDelegate } from "../host-delegate.ts";
 
+/** Whether the provider's own part of the options says that it searches, whatever Hull knows of the model. */
+export function forcesNativeSearch(options: { readonly [name: string]: unknown }, provider: string): boolean {
+  const own = options[provider];
+  return isObject(own) && own.force_native_tool_search === true;
+}
+
 /** @throws InvalidRequest for what Hull must refuse before the first call */
 export function runVault(spec: AgentSpec, context: RunContext): RunVault | null {
   const option = readSearchOption(spec.tool_search);
@@ -34,8 +40,7 @@ export function runVault(spec: AgentSpec, context: RunContext): RunVault | null 
   }
   const tools = spec.tools.map(({ definition }) => definition);
   const { provider, model, defer_loading, tool_search } = spec.model;
-  const own = spec.call[provider];
-  const forced = isObject(own) && own.force_native_tool_search === true;
+  const forced = forcesNativeSearch(spec.call, provider);
   const target = { provider, model, defer_loading, tool_search, tool_format: spec.tool_format, forced };
   const make = (refused: boolean): Vault => {
     const vault = createVault(tools, option, { ...target, refused });
