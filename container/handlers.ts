@@ -86,6 +86,7 @@ export class Handlers {
     const environment = processEnvironment(inherited, spec, { cwd, bundle, workspace }, scratch, null);
     environment.HULL_SKILL_DIR = bundle;
     environment.HULL_TOOL_CONFIG = handler.config;
+    environment.HULL_TOOL_CONTEXT = handler.context;
     Object.assign(environment, launchers.variables(handler.network, spec.timeout_ms + spec.grace_ms));
     const skills = folders.skills === null ? [] : [folders.skills];
     const allowedPaths = [...allowedPathsOf(folders), this.#parts.dir, ...skills];
@@ -194,6 +195,7 @@ export class Handlers {
     await writeFile(text, commands, { mode: 0o640, flag: "wx" });
     const environment = { ...begun.environment };
     delete environment.HULL_TOOL_CONFIG;
+    delete environment.HULL_TOOL_CONTEXT;
     delete environment.HULL_SKILL_DIR;
     if (skills !== null && skill !== undefined && skill_path !== undefined) {
       const named = join(skills, skill_path);

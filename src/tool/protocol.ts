@@ -93,7 +93,7 @@ export const executionSpec = z.lazy(() =>
         language: z.enum(HANDLER_LANGUAGES),
         /** JSON, for HULL_TOOL_CONFIG. Never written to journal or log. */
         config: z.string().check(z.maxLength(HANDLER_TEXT_LIMIT)),
-        /** JSON: the rest of a JavaScript handler's second argument. */
+        /** JSON: the rest of a JavaScript handler's second argument, and HULL_TOOL_CONTEXT. */
         context: z.string().check(z.maxLength(HANDLER_TEXT_LIMIT)),
         /** The declaration of its tool: `null` for none, hosts or any of them. */
         network: z.nullable(z.strictObject({ hosts: z.nullable(z.array(z.string())) })),

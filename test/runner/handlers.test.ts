@@ -1,5 +1,6 @@
 /** Handlers of Skill Tools as processes: what they get, what they answer, how they end. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import * as z from "zod";
 import type { JsonObject } from "../../src/skill/manifest.ts";
 import type { HandlerOutcome } from "../../src/tool/handler/call.ts";
 import { callScript } from "../support/handler-call.ts";
@@ -298,9 +299,10 @@ describe.each([
     async (name) => {
       const env = { GRANTED: "g" };
       const config = { quality: "high" };
-      const { value } = await callScript(runner, files, `scripts/${name}`, {}, { env, config });
+      const of = { sessionId: "s1", bot: "shop", models: { writer: "opus" } };
+      const { value } = await callScript(runner, files, `scripts/${name}`, {}, { env, config, ...of });
       const allowed =
-        /^(PATH|HOME|USER|LOGNAME|SHELL|PWD|OLDPWD|SHLVL|_|TMPDIR|TMP|TEMP|TERM|LANG|LANGUAGE|TZ|LC_\w+|GRANTED|ctx|HU(LL|SK)_OUTPUT_(FILE|DIR)|HULL_(INPUT_DIR|EXECUTION_ID|SKILL|SKILL_DIR|TOOL_CONFIG))$/;
+        /^(PATH|HOME|USER|LOGNAME|SHELL|PWD|OLDPWD|SHLVL|_|TMPDIR|TMP|TEMP|TERM|LANG|LANGUAGE|TZ|LC_\w+|GRANTED|ctx|HU(LL|SK)_OUTPUT_(FILE|DIR)|HULL_(INPUT_DIR|EXECUTION_ID|SKILL|SKILL_DIR|TOOL_CONFIG|TOOL_CONTEXT))$/;
       expect(Object.keys(value ?? {}).filter((key) => !allowed.test(key))).toEqual([]);
       expect(value).toMatchObject({
         GRANTED: "g",
@@ -308,6 +310,8 @@ describe.each([
         HULL_SKILL: "tools",
         ...(name.endsWith(".js") ? { ctx: "g" } : {}),
       });
+      const { HULL_TOOL_CONTEXT } = z.object({ HULL_TOOL_CONTEXT: z.string() }).parse(value);
+      expect(JSON.parse(HULL_TOOL_CONTEXT)).toMatchObject({ callId: "call_1", ...of });
       expect(JSON.stringify(value)).not.toContain("canary");
     },
   );
