@@ -1,8 +1,13 @@
 /** Several folders of skills together. */
 import { existsSync } from "node:fs";
+import { join } from "node:path";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
-import { findSkills, inspectRoot, type RootScan, rootMissing } from "./scan.ts";
+import { CONFIG_FILE } from "../config.ts";
+import { findSkills, harnToml, inspectRoot, type RootScan, rootMissing } from "./scan.ts";
 import type { RootContext } from "./skill-folder.ts";
+
+/** The configuration of a project of Harn, whose tables Hull reads from its own file. */
+const HARN_TOML = "harn.toml";
 
 /** A diagnostic and the absolute root of its `file`. */
 export interface RootedDiagnostic {
@@ -26,6 +31,9 @@ export function scanRoots(
 ): { scans: ScannedRoot[]; diagnostics: RootedDiagnostic[] } {
   const scans: ScannedRoot[] = [];
   const diagnostics: RootedDiagnostic[] = [];
+  const has = (name: string): boolean => existsSync(join(projectDir, name));
+  if (has(HARN_TOML) && !has(CONFIG_FILE))
+    diagnostics.push({ root: projectDir, diagnostic: harnToml(HARN_TOML) });
   for (const root of roots) {
     if (roots.length > 1 && !existsSync(root)) {
       diagnostics.push({ root, diagnostic: rootMissing(root) });

@@ -100,6 +100,13 @@ export function rootMissing(root: string): Diagnostic {
   return ofRoot("warning", "root_missing", `There is no folder ${root}; the other roots are served.`);
 }
 
+/** The diagnostic for a project whose only configuration is a harn.toml. */
+export function harnToml(file: string): Diagnostic {
+  const message = "Hull does not read harn.toml, so nothing in it has an effect.";
+  const hint = "Put its [llm] and [[capabilities…]] tables into a hull.toml.";
+  return { ...ofRoot("warning", "harn_toml", message, hint), file };
+}
+
 function ofRoot(level: Diagnostic["level"], code: string, message: string, hint?: string): Diagnostic {
   return { level, code, skill: "", file: ".", message, ...(hint === undefined ? {} : { hint }) };
 }

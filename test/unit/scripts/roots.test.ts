@@ -70,6 +70,13 @@ describe("several roots", () => {
     await expect(build(project, {}, roots(project, ".agents/skills"))).rejects.toThrow(".agents/skills");
   });
 
+  test("a harn.toml is named: it has no effect", async () => {
+    const project = folder({ "skills/x/SKILL.md": plain("x"), "harn.toml": "[llm]\n" });
+    expect((await build(project, {})).found).toEqual(["warning harn_toml harn.toml"]);
+    put(project, "hull.toml", "");
+    expect((await build(project, {})).found).toEqual([]);
+  });
+
   test("a skill in depth that has lost its file keeps its last good version; an ignored one goes", async () => {
     const project = folder({ "skills/x/SKILL.md": plain("x"), "more/a/y/SKILL.md": plain("y") });
     put(project, "more/z/SKILL.md", plain("z"));
