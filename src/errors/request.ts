@@ -134,8 +134,9 @@ export const SkillNotTrusted = define<{ slug: string; error: string; reason: str
 );
 
 // 404, 405, 406, 408, 409
-export const NotFound = define<{ path: string }>("not_found", 404, "Not found", (d) => ({
-  detail: `Nothing is served at ${d.path}. GET /skills lists the skills.`,
+/** `because`: what a route that exists lacks, as whole sentences. */
+export const NotFound = define<{ path: string; because?: string }>("not_found", 404, "Not found", (d) => ({
+  detail: `Nothing is served at ${d.path}. ${d.because ?? "GET /skills lists the skills."}`,
 }));
 /** How a skill came to a deployment: with a publish, as an upload, or stored through `/v1/skills`. */
 type SkillOrigin = "published" | "uploaded" | "stored";

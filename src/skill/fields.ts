@@ -177,7 +177,9 @@ function readInteger(
     `The field ${slot.path} must be an integer from ${range.min} to ${range.max}.`,
     /[_-]ms$/.test(slot.path)
       ? "Write milliseconds as digits without a unit, e.g. 5000."
-      : "Write digits without a unit.",
+      : typeof value === "number"
+        ? undefined
+        : "Write digits without a unit.",
   );
   return undefined;
 }

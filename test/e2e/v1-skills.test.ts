@@ -270,7 +270,10 @@ describe.each([
 test("where the dialects collide, each keeps its rules on the same skill", async () => {
   const { id } = await ga.skills.create({ files: await files("fox") });
   await ga.skills.versions.create(id, { files: await files("fox", "Two") });
-  await expect(legacy.beta.skills.delete(id)).rejects.toMatchObject({ status: 400 });
+  await expect(legacy.beta.skills.delete(id)).rejects.toMatchObject({
+    status: 400,
+    message: expect.stringContaining(`DELETE /v1/skills/${id}/versions/{version}`),
+  });
   const newest = (await ga.skills.versions.list(id)).data.map(({ description }) => description);
   const oldest = (await legacy.beta.skills.versions.list(id)).data.map(({ description }) => description);
   const ascending = (await openai.skills.versions.list(id, { order: "asc" })).data.map(

@@ -174,7 +174,11 @@ describe("where it is not", () => {
     ["GET", "/llm/mocks/calls"],
   ])("%s %s is 404", async (method, path) => {
     const response = await plain.fetch(path, { method, ...(method === "POST" ? { body: "{}" } : {}) });
-    expect([response.status, (await response.json<{ code: string }>()).code]).toEqual([404, "not_found"]);
+    expect(response.status).toBe(404);
+    expect(await response.json()).toMatchObject({
+      code: "not_found",
+      detail: expect.stringContaining("mock_routes = true below [llm] of hull.toml"),
+    });
   });
 
   it("no call asks for mocks, whatever its headers", async () => {

@@ -218,6 +218,7 @@ describe("a refused upload names the reason, and leaves nothing", () => {
     ],
     ["a name in capitals", () => form([["Fox/SKILL.md", skill("Fox")]]), GA, 400, /field name/],
     ["another folder's name", () => form([["cat/SKILL.md", skill()]]), GA, 400, /folder is called "cat"/],
+    ["a lone file that is no zip", () => form([["fox.zip", "tar"]]), LEGACY, 400, /"fox\.zip".* no zip/],
     ["no folder, in the legacy dialect", () => form([["SKILL.md", skill()]]), LEGACY, 400, /in a folder/],
     [
       "two files of one base name",

@@ -47,6 +47,10 @@ export async function listMockCalls(context: RequestContext): Promise<Response> 
 
 /** @throws NotFound if the deployment does not serve these routes */
 function scopeOf(context: RequestContext): ReturnType<typeof mockScope> {
-  if (!hasMockRoutes(context.settings)) throw new NotFound({ path: new URL(context.request.url).pathname });
+  if (!hasMockRoutes(context.settings))
+    throw new NotFound({ path: new URL(context.request.url).pathname, because: SWITCHED_OFF });
   return mockScope(context);
 }
+
+const SWITCHED_OFF =
+  "Set mock_routes = true below [llm] of hull.toml; the option mock of a request needs no setting.";

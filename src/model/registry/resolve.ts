@@ -153,7 +153,21 @@ function ofModel({ id, alias, provider }: ReturnType<typeof expand>, registry: M
   }
   const found = inferProvider(id, registry);
   knownProvider(found.provider, registry);
-  return { ...found, how: found.certain ? `from the model ${id}` : "as the default provider" };
+  return {
+    ...found,
+    how: found.certain ? fromModel(id, found.provider, registry) : "as the default provider",
+  };
+}
+
+/** Names the way out for models as LiteLLM names them, `openai/gpt-4o`, because their `/` means OpenRouter. */
+function fromModel(id: string, provider: string, registry: ModelRegistry): string {
+  const [vendor, model] = id.split("/");
+  const how = `from the model ${id}`;
+  if (provider !== "openrouter" || model === undefined) return how;
+  const own = inferProvider(model, registry);
+  return own.certain && own.provider === vendor
+    ? `${how}, since its / means OpenRouter: for ${vendor} itself, write ${model}`
+    : `${how}, since its / means OpenRouter; an alias in hull.toml can name another provider`;
 }
 
 function fromEnvironment(model: string, registry: ModelRegistry): Found {

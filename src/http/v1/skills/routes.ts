@@ -211,7 +211,9 @@ export async function deleteStoredSkill(context: RequestContext, params: Params)
   background(sweepAfterChange(context.deployment));
   if (removed) return jsonNow(deletedSkill(id, dialect));
   await skillOf(context, params);
-  throw new BadRequest({ detail: `The skill "${id}" has versions. Delete them first.` });
+  throw new BadRequest({
+    detail: `The skill "${id}" has versions. Delete them first: DELETE /v1/skills/${id}/versions/{version}.`,
+  });
 }
 
 export async function createStoredSkillVersion(context: RequestContext, params: Params): Promise<Response> {

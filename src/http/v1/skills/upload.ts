@@ -150,6 +150,10 @@ async function unpacked(parts: readonly SentFile[], limit: number): Promise<Sour
   if (parts.some(isZip) && !parts.some(({ name }) => /(?:^|\/)skill\.md$/i.test(name))) {
     throw new BundleInvalid({ reason: "a zip has to be the only file of the upload" });
   }
+  if (parts.length === 1 && !/(?:^|\/)skill\.md$/i.test(first.name)) {
+    const reason = `it has no SKILL.md: its only file, ${JSON.stringify(first.name)}, is no zip`;
+    throw new BundleInvalid({ reason });
+  }
   const flat = parts.every(({ name }) => !name.includes("/"));
   const names = parts.map(({ name }) => name);
   const twice = names.find((name, i) => names.indexOf(name) !== i);

@@ -163,6 +163,11 @@ describe("resolution, in order", () => {
     expect(() => resolveTarget(choose({}), env({}))).toThrow(
       /ANTHROPIC_API_KEY.*chosen as the default provider\./,
     );
+    for (const [model, remedy] of [
+      ["openai/gpt-4o-mini", /OPENROUTER_API_KEY.*for openai itself, write gpt-4o-mini\./],
+      ["bedrock/claude-3", /OPENROUTER_API_KEY.*; an alias in hull\.toml can name another provider\./],
+    ] as const)
+      expect(() => resolveTarget(choose({ model }), env({}))).toThrow(remedy);
   });
 });
 
