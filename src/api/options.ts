@@ -213,7 +213,7 @@ const TERMS = {
     default: 2000,
   },
   stream: {
-    text: "Whether the provider streams to Hull. The answer to the caller does not depend on it.",
+    text: "Whether the provider streams to Hull. The answer to the caller does not depend on it: a stream then has the text of each model call at once.",
     otherwise: "`true`, unless `HULL_LLM_STREAM` says `0`",
   },
   cache: { text: "Whether the provider may cache the prompt.", default: false },

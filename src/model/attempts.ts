@@ -32,8 +32,8 @@ export interface AttemptEntry {
 
 export interface AttemptOptions extends Sink, TimeLimitOptions {
   /**
-   * Ask the provider to stream. Otherwise `onText` and `onReasoning` get the whole texts of an answer, and `onEvent` and
-   * `onOutput` nothing. Here `onOutput` receives all output that arrives, even if nobody listens to it.
+   * Ask the provider to stream. Only then are `onText`, `onReasoning`, `onEvent` and `onOutput` called. Here `onOutput`
+   * receives all output that arrives, even if nobody listens to it.
    */
   stream: boolean;
   /** `retry` says whether it applies to the call or to each attempt. */
@@ -191,7 +191,7 @@ function listener(options: AttemptOptions): { sink: Sink; spoke(): boolean; rest
         onOutput,
         onUsage,
       }
-    : { onText: heard(onText), onReasoning: heard(onReasoning), onUsage };
+    : { onUsage };
   const restart = (): void => {
     if (spoke) options.onRestart?.();
     spoke = false;

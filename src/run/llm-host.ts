@@ -18,6 +18,7 @@ import { type BudgetOption, checkBudgetOption } from "../model/budget-option.ts"
 import { chooseModel, reachTarget } from "../model/choices.ts";
 import { systemClock } from "../model/clock.ts";
 import { promptTokens } from "../model/estimate.ts";
+import { announce } from "../model/exchange.ts";
 import { callWithFallback } from "../model/fallback.ts";
 import { JsonToolAnswer } from "../model/json-answer.ts";
 import type { Asker } from "../model/mock/default.ts";
@@ -193,7 +194,8 @@ class Host implements LlmHost {
         },
       );
       const turn = json.withJsonText(answered);
-      if (json.buffersText) onText?.(textOfBlocks(turn.blocks));
+      if (!options.stream) announce(turn, { onText, onReasoning: options.onReasoning });
+      else if (json.buffersText) onText?.(textOfBlocks(turn.blocks));
       const outcome = outcomeOf(turn);
       count(turn.provider, outcome);
       if (outcome !== "ok") this.#context.log.model_outcome = outcome;

@@ -160,7 +160,7 @@ export type CallOptions = {
   tool_examples?: string | null;
   /** Whether the provider may cache the prompt. */
   cache?: boolean | null;
-  /** Whether the provider streams to Hull. The answer to the caller does not depend on it. */
+  /** Whether the provider streams to Hull. The answer to the caller does not depend on it: a stream then has the text of each model call at once. */
   stream?: boolean | null;
   /** How long one attempt at a model call may take. The default limits only the wait for the first byte of a stream. */
   timeout_ms?: number | null;
