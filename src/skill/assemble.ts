@@ -6,7 +6,7 @@
 import { sha256 } from "../bytes.ts";
 import { blocksServing } from "./blocking-findings.ts";
 import { card, type Hash, makeRecord, type RecordExtras, type SourceFile } from "./bundle.ts";
-import { undeclaredVariables } from "./documented-variables.ts";
+import { undeclaredVariables } from "./undeclared-variables.ts";
 import { skillFileName } from "./file-text.ts";
 import { findHooks, type HookReader } from "./hooks.ts";
 import { SHIPPED } from "./known-providers.ts";
@@ -127,7 +127,8 @@ export async function assembleSkill(
       { folder, file, positions },
     ),
   );
-  if (tools !== null) diagnostics.push(...undeclaredVariables({ manifest, body, tools }, { folder, file }));
+  if (tools !== null)
+    diagnostics.push(...undeclaredVariables({ manifest, body, tools, files }, { folder, file }));
   if (diagnostics.some(blocksServing)) return { skill: null, positions, broken, diagnostics };
   const kept = withoutFolder(diagnostics, base, manifest.slug);
   const hookModule =

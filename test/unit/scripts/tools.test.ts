@@ -76,6 +76,48 @@ describe("the build", () => {
     expect([...packed(built).keys()]).toEqual(["SKILL.md", "scripts/count_words.js", "tools.json"]);
   });
 
+  test("a variable that a handler reads, or SKILL.md documents, is named where no x-env does", async () => {
+    const reads = `export default () => [process.env.API_TOKEN, process.env["REGION"], process.env.PATH];\n`;
+    const project = folder({
+      "skills/a/SKILL.md": `${skillText("a")}\n## Configuration\n\n- \`API_TOKEN\`: a token\n- \`OPENAI_API_KEY\`: a key\n- \`OTHER\`\n`,
+      "skills/a/tools.json": tools(
+        tool("js", { script: "scripts/a.js", "x-env": ["REGION"] }),
+        tool("same", { script: "scripts/a.js", "x-env": ["API_TOKEN", "REGION"] }),
+        tool("ts", { script: "scripts/b.ts" }),
+        tool("py", { script: "scripts/c.py" }),
+        tool("sh", { script: "scripts/d.sh" }),
+      ),
+      "skills/a/scripts/a.js": reads,
+      "skills/a/scripts/b.ts": "export default (): unknown => process.env.MODE_OF_TS;\n",
+      "skills/a/scripts/c.py":
+        'import os\ndef handler(a):\n    return os.environ["ONE"], os.environ.get(\'TWO\'), os.getenv("OPENAI_API_KEY"), os.getenv("HULL_SKILL")\n',
+      "skills/a/scripts/d.sh": 'echo "$IN_A_SHELL"\n',
+    });
+    const { diagnostics } = await build(project);
+    const shown = diagnostics.map(({ diagnostic: d }) => [d.level, d.code, d.file, d.line, d.value, d.hint]);
+    const add = (name: string, to: string) => `Add "x-env": ["${name}"] to ${to} in tools.json.`;
+    const key = expect.stringContaining("never gives a model provider's key");
+    const row = (file: string, line: number | undefined, name: string, hint: unknown) => [
+      "warning",
+      "variable_not_declared",
+      `a/${file}`,
+      line,
+      JSON.stringify(name),
+      hint,
+    ];
+    expect(shown).toEqual(
+      expect.arrayContaining([
+        row("scripts/a.js", 1, "API_TOKEN", add("API_TOKEN", "js")),
+        row("scripts/b.ts", 1, "MODE_OF_TS", add("MODE_OF_TS", "ts")),
+        row("scripts/c.py", 3, "ONE", add("ONE", "py")),
+        row("scripts/c.py", 3, "TWO", add("TWO", "py")),
+        row("scripts/c.py", 3, "OPENAI_API_KEY", key),
+        row("SKILL.md", undefined, "OTHER", add("OTHER", "the tools that need it")),
+      ]),
+    );
+    expect(shown).toHaveLength(6);
+  });
+
   test("L3: a tools.json deeper in the folder is data", async () => {
     const { record, found } = await build(
       folder({ "skills/a/SKILL.md": skillText("a"), "skills/a/data/tools.json": "{" }),

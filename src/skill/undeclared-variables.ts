@@ -1,0 +1,83 @@
+/** Variables that a skill documents, or that its handlers read, but that they do not get. Pure. */
+import { PROVIDER_KEY_VARIABLES } from "../secrets.ts";
+import type { Diagnostic, Manifest, SkillTool } from "./manifest.ts";
+import { variablesOf } from "./variables.ts";
+
+interface Skill {
+  manifest: Manifest;
+  body: string;
+  tools: readonly SkillTool[];
+  files: readonly { path: string; bytes: Uint8Array }[];
+}
+
+/** Names in backticks at the start of list items below a heading "Configuration", without duplicates. */
+function documentedVariables(body: string): string[] {
+  const [, below = ""] = body.split(/^#{1,6}[ \t]+configuration[ \t]*$/im);
+  const [section = ""] = below.split(/^#{1,6}[ \t]/m);
+  const items = section.matchAll(/^[ \t]*(?:[-*+]|\d+[.)])[ \t]+`([A-Z][A-Z0-9_]*)`/gm);
+  return [...new Set(Array.from(items, ([, name = ""]) => name))];
+}
+
+/** A read of a variable in JavaScript or Python. In a shell script nothing tells a variable of the environment. */
+const READ =
+  /\b(?:process\.env(?:\.|\[["'])|os\.environ(?:\.get\(|\[)\s*["']|os\.getenv\(\s*["'])([A-Z][A-Z0-9_]*)\b/g;
+
+/** Variables that every process has, and those of languages and tools that nobody sets for a handler. */
+const COMMON =
+  /^(?:HULL_\w+|HUSK_\w+|PATH|HOME|USER|LOGNAME|SHELL|TERM|LANG|LANGUAGE|LC_\w+|TZ|PWD|TMPDIR|TMP|TEMP|NODE_\w+|PYTHON\w*|\w+_PROXY|CI|DEBUG)$/;
+
+/** The variables that a file reads, each with the line of its first read. */
+function variablesIn(bytes: Uint8Array | undefined): Map<string, number> {
+  const text = new TextDecoder().decode(bytes);
+  const lines = new Map<string, number>();
+  for (const { 1: name = "", index } of text.matchAll(READ))
+    if (!COMMON.test(name) && !lines.has(name)) lines.set(name, text.slice(0, index).split("\n").length);
+  return lines;
+}
+
+/**
+ * A hint for each variable that a handler reads and its tool does not request, and for each one that SKILL.md documents
+ * and nothing requests: an operator would set it, but nothing would receive it. The code of a typed skill holds that of
+ * its packages, so Hull does not search it.
+ */
+export function undeclaredVariables(
+  { manifest, body, tools, files }: Skill,
+  { folder, file }: { folder: string; file: string },
+): Diagnostic[] {
+  if (!tools.some(({ script }) => script !== undefined)) return [];
+  const base = file.slice(0, file.lastIndexOf("/") + 1);
+  const common = { level: "warning", code: "variable_not_declared", skill: folder, field: "x-env" } as const;
+  const asked = new Set(variablesOf({ manifest, tools }));
+  const byPath = new Map(files.map(({ path, bytes }) => [path, bytes]));
+  const read = byPath.has("skill.ts")
+    ? []
+    : tools.flatMap(({ name: tool, script = "", source = script, env }) =>
+        Array.from(variablesIn(byPath.get(source)), ([name, line]) => ({ tool, env, source, name, line })),
+      );
+  const missed = read.filter(({ env, name }) => !env.includes(name));
+  const known = new Set([...asked, ...missed.map(({ name }) => name)]);
+  return [
+    ...missed.map(({ tool, source, name, line }) => ({
+      ...common,
+      file: base + source,
+      line,
+      value: JSON.stringify(name),
+      message: `${source} reads the variable ${name}, which ${tool} does not ask for, so it is never set.`,
+      hint: hint(name, tool),
+    })),
+    ...documentedVariables(body)
+      .filter((name) => !known.has(name))
+      .map((name) => ({
+        ...common,
+        file,
+        value: JSON.stringify(name),
+        message: `SKILL.md documents the variable ${name}, but no tool asks for it, so no tool gets it.`,
+        hint: hint(name, "the tools that need it"),
+      })),
+  ];
+}
+
+const hint = (name: string, tools: string): string =>
+  PROVIDER_KEY_VARIABLES.includes(name)
+    ? "Hull never gives a model provider's key to a handler. What needs a model should be a skill."
+    : `Add "x-env": ["${name}"] to ${tools} in tools.json.`;
