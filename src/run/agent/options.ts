@@ -262,7 +262,6 @@ function withoutInput<
   return rest;
 }
 
-/** What a specification records about the chosen model. */
 /** How tools reach the model. A provider that is said to search itself takes them as its protocol has them. */
 export const toolFormatOf = (
   options: Pick<CallOptions, "tool_format">,
@@ -271,6 +270,7 @@ export const toolFormatOf = (
 ): AgentSpec["tool_format"] =>
   options.tool_format ?? (forcesNativeSearch(own, target.provider) ? "native" : tool_format);
 
+/** What a specification records about the chosen model. */
 export function specModel({
   target,
   context_window,
