@@ -3,6 +3,7 @@
  * caches immutable objects, and refreshes the pointer in the background.
  */
 import * as z from "zod/mini";
+import { askedAgain } from "../asked-again.ts";
 import { type Bindings, learnVariables, type Settings } from "../env.ts";
 import { CatalogMissing, CatalogUnreadable, SkillNotFound } from "../errors/request.ts";
 import { Internal } from "../errors.ts";
@@ -300,7 +301,7 @@ export function servedId(pointer: CatalogPointer | null, pinned: string | null):
 
 /** `catalog:current`; `null` before the first publish. @throws CatalogUnreadable */
 export async function readPointer(env: Bindings): Promise<CatalogPointer | null> {
-  return pointerOf(await env.SKILLS.get(POINTER_KEY, "json"));
+  return pointerOf(await askedAgain(() => env.SKILLS.get(POINTER_KEY, "json")));
 }
 
 /** @param value `null`: nothing was published. @throws CatalogUnreadable */
@@ -316,10 +317,12 @@ export async function readBytes(
   const key = `${kind}:${digest}`;
   const small = (place: string, cacheTtl: number) => env.SKILLS.get(place, { type: "stream", cacheTtl });
   const large = async (place: string) => (await env.FILES.get(place))?.body ?? null;
-  const found =
-    (await placed(key, (place) => small(place, IMMUTABLE_TTL_S))) ??
-    (await placed(key, large)) ??
-    (await placed(key, (place) => small(place, MISSING_TTL_S)));
+  const found = await askedAgain(
+    async () =>
+      (await placed(key, (place) => small(place, IMMUTABLE_TTL_S))) ??
+      (await placed(key, large)) ??
+      (await placed(key, (place) => small(place, MISSING_TTL_S))),
+  );
   if (found === null) throw lacks(key);
   return found;
 }
@@ -328,7 +331,7 @@ export async function readBytes(
 async function readObject(env: Bindings, key: `${"skill" | "catalog"}:${string}`): Promise<unknown> {
   const read = (cacheTtl: number) =>
     placed(key, async (place): Promise<unknown> => env.SKILLS.get(place, { type: "json", cacheTtl }));
-  return (await read(IMMUTABLE_TTL_S)) ?? (await read(MISSING_TTL_S));
+  return askedAgain(async () => (await read(IMMUTABLE_TTL_S)) ?? (await read(MISSING_TTL_S)));
 }
 
 /** What is stored under the key of a published or an uploaded object. */

@@ -3,12 +3,12 @@
  * nobody can find another tenant's file. Every key is recorded in the tenant's FileIndexObject before a file is stored
  * under it; that object removes expired files.
  */
+import { askedAgain } from "../asked-again.ts";
 import type { Bindings, FileIndexRpc, IdempotentUpload } from "../env.ts";
 import { FileNotFound } from "../errors/request.ts";
 import type { FileDocument } from "./answers.ts";
 import { digested } from "./digest.ts";
 import {
-  askedAgain,
   type Body,
   type BodyStorage,
   HELD_BYTES,

@@ -1,12 +1,10 @@
 /** Bodies of any length: in memory while short, in R2 beyond that. */
+import { askedAgain } from "../asked-again.ts";
 import { Gathered } from "../bytes.ts";
-import { HullError, Internal } from "../errors.ts";
+import { Internal } from "../errors.ts";
 
 /** Bytes that stay in memory, and bytes of one part of a multipart upload. */
 export const HELD_BYTES = 8 * 1024 * 1024;
-
-/** The pause before R2 or D1 is asked again, in ms. */
-const AGAIN_MS = 250;
 
 export type Body = Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 
@@ -107,17 +105,6 @@ export const openObject = (
   key: string,
   options?: R2GetOptions,
 ): Promise<R2ObjectBody | null> => askedAgain(() => bucket.get(key, options));
-
-/** Asks R2 or D1, once more if it fails: most of their faults last for a moment. @param ask what is safe to repeat */
-export async function askedAgain<T>(ask: () => Promise<T>): Promise<T> {
-  try {
-    return await ask();
-  } catch (error) {
-    if (error instanceof HullError) throw error;
-    await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
-    return ask();
-  }
-}
 
 /** Stores a body of known length as it arrives. */
 export async function storeSized(

@@ -1,11 +1,11 @@
 /** Files that an answer lacks. If they cannot be stored, this must not cost a finished answer: it is sent with a warning. */
+import { askedAgain } from "../asked-again.ts";
 import type { Warning } from "../engine/messages.ts";
 import { StorageQuotaExceeded } from "../errors/request.ts";
 import { isFault, toHullError } from "../errors.ts";
 import { logFault } from "../log.ts";
 import { counted } from "../plural.ts";
 import type { RunContext } from "./context.ts";
-import { askedAgain } from "./large-body.ts";
 
 /** The most files that Hull stores at once for an answer. */
 export const MOST_FILES = 100;

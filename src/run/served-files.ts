@@ -1,4 +1,5 @@
 /** Files of a call of a served skill that works on files: the request's files go in, new and changed ones come out. */
+import { askedAgain } from "../asked-again.ts";
 import { utf8Length } from "../bytes.ts";
 import { firstOf } from "../cut.ts";
 import type { Warning } from "../engine/messages.ts";
@@ -12,7 +13,6 @@ import type { ProducedFile } from "./answers.ts";
 import type { RunContext } from "./context.ts";
 import { PRODUCED_TTL_MS, storeFile } from "./files.ts";
 import type { InputFile, RunInput } from "./handle.ts";
-import { askedAgain } from "./large-body.ts";
 import { MOST_FILES, type NotStored, notStored, storedOrNot } from "./not-stored.ts";
 import { decodeUtf8 } from "./utf8.ts";
 import { allFiles, type WorkspaceAccess, type WorkspaceFile } from "./workspace/access.ts";

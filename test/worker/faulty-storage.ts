@@ -1,9 +1,9 @@
-/** R2 and D1 that fail as a test says. */
+/** R2, D1 and KV that fail as a test says. */
 import type { Bindings } from "../../src/env.ts";
 
 /** What fails. */
 interface Fault {
-  binding: "FILES" | "DB";
+  binding: "FILES" | "DB" | "SKILLS";
   method: "get" | "head" | "prepare";
   /** Only calls with this text in their key or statement fail. */
   of?: string;

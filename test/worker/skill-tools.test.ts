@@ -242,9 +242,10 @@ describe("a served skill", () => {
   });
 
   it.each([
-    ["its files cannot be kept for a repeated call", "DB", "prepare", "kept_answers", true],
-    ["they cannot be stored, which a repeated call does", "FILES", "get", "", false],
-  ] as const)("answers a call with a key in a session although %s", async (_, binding, method, of, named) => {
+    ["its files cannot be kept for a repeated call", "DB", "prepare", "kept_answers", 100, true],
+    ["they cannot be stored, which a repeated call does", "FILES", "get", "", 2, false],
+  ] as const)("answers a call with a key in a session although %s", async (...row) => {
+    const [, binding, method, of, most, named] = row;
     const session = `faults-${binding}`;
     await client.post("/sessions", { id: session });
     const tool_calls = [{ name: "Write", arguments: { file_path: "a.txt", content: "x" } }];
@@ -255,7 +256,7 @@ describe("a served skill", () => {
       const answer = await client.fetch(path, { method: "POST", body: "go", headers });
       return [answer.status, await answer.text(), answer.headers.has("x-hull-files")];
     };
-    const { answer } = await withFaults(client.env, { binding, method, of }, 2, ask);
+    const { answer } = await withFaults(client.env, { binding, method, of }, most, ask);
     await client.fetch("/llm/mocks", { method: "DELETE" });
     expect([answer, await ask()]).toEqual([
       [200, "end", named],

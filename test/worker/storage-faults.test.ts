@@ -1,4 +1,4 @@
-/** Faults of storage: a request that reads from R2 survives one that lasts for a moment, and its client learns of a longer one. */
+/** Faults of storage: a request that reads survives one that lasts for a moment, and its client learns of a longer one. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { withFaults } from "./faulty-storage.ts";
 import { Client, mockSkill } from "./served.ts";
@@ -6,6 +6,8 @@ import { Client, mockSkill } from "./served.ts";
 const client = new Client({ HULL_ENV: "local", HULL_LLM: '{"llm":{"mock_routes":true}}' });
 const MANIFEST = "---\nname: stored\ndescription: A stored skill\n---\nAnswer.\n";
 const LARGE = 9 * 1024 * 1024;
+
+let catalog: string;
 
 async function idOf(answer: Promise<Response>): Promise<string> {
   const { id } = await (await answer).json<{ id: string }>();
@@ -19,9 +21,11 @@ async function script(...mocks: object[]): Promise<void> {
 }
 
 beforeAll(async () => {
-  await client.publish({
+  catalog = await client.publish({
     writer: mockSkill("writer", "allowed-tools: Write\n"),
     plain: mockSkill("plain"),
+    static: { "SKILL.md": "---\nname: static\ndescription: d\nserve: a.txt\n---\n", "a.txt": "a" },
+    offered: { "SKILL.md": "---\nname: offered\ndescription: d\n---\nRead a.txt.\n", "a.txt": "a" },
     makes: mockSkill("makes", "allowed-tools: Write\noutput: file\n"),
   });
 });
@@ -107,6 +111,31 @@ it.each(Object.entries(READS))("R2 fails once while %s", async (_, [method, prep
   const { answer, faults } = await withFaults(client.env, { binding: "FILES", method }, 1, ask);
   await answer.arrayBuffer();
   expect([faults, answer.ok]).toEqual([1, true]);
+});
+
+it.each([
+  ["the pointer", "/skills/static", () => "catalog:current"],
+  ["the catalog", "/skills/static", () => `catalog:${catalog}`],
+  ["the record of a skill", "/skills/static", () => "skill:"],
+  ["a served file", "/skills/static", () => "blob:"],
+  ["a pack", "/.well-known/agent-skills/offered/a.txt", () => "pack:"],
+])("KV fails once while an isolate reads %s", async (_, path, key) => {
+  const fresh = new Client();
+  const fault = { binding: "SKILLS", method: "get", of: key() } as const;
+  const { answer, faults } = await withFaults(fresh.env, fault, 1, () => fresh.fetch(path));
+  expect([faults, answer.status, await answer.text()]).toEqual([1, 200, "a"]);
+});
+
+it.each([
+  ["R2", { binding: "FILES", method: "get", of: "answers/" }],
+  ["D1", { binding: "DB", method: "prepare", of: "kept_answers" }],
+] as const)("%s fails once while a request with a key is repeated", async (name, fault) => {
+  const headers = { "idempotency-key": `again-${name}`, "content-type": "application/json" };
+  const body = JSON.stringify({ metadata: { name } });
+  const ask = () => client.fetch("/v1/conversations", { method: "POST", headers, body });
+  const first = await (await ask()).json();
+  const { answer, faults } = await withFaults(client.env, fault, 1, ask);
+  expect([faults, answer.status, await answer.json()]).toEqual([1, 200, first]);
 });
 
 it.each([

@@ -294,9 +294,10 @@ describe("a workflow run", () => {
       const before = await world.ask("workflow", { wait: "none" });
 
       await world.revive();
+      const read = vi.spyOn(FILES, "get").mockRejectedValueOnce(new TypeError("Network connection lost."));
       await world.over();
       expect(await world.ask("workflow", { wait: "none" })).toEqual(before);
-      const read = vi.spyOn(FILES, "get");
+      read.mockClear();
       await world.ask("relay", { child: "wfs_another", after: 0, events: [], last: 1, over: true });
       expect(await world.ask("workflow", { wait: "none" })).toEqual(before);
       await world.over();

@@ -1,4 +1,5 @@
 /** Mocks of a whole deployment: `HULL_LLM_MOCKS`, one mock as JSON per line, or `kv:<key>`. */
+import { askedAgain } from "../../asked-again.ts";
 import { sha256, utf8 } from "../../bytes.ts";
 import type { Bindings, Settings } from "../../env.ts";
 import { Internal } from "../../errors.ts";
@@ -37,7 +38,7 @@ export class ConfiguredMocks {
   async #read(value: string): Promise<DeploymentMocks> {
     const fail = (reason: string) => new Internal({ cause: `${MOCKS_VARIABLE}: ${reason}` });
     const key = /^kv:(.+)$/.exec(value)?.[1];
-    const text = key === undefined ? value : await this.#env.SKILLS.get(key);
+    const text = key === undefined ? value : await askedAgain(() => this.#env.SKILLS.get(key));
     if (text === null) throw fail(`the KV namespace SKILLS has no key ${key}`);
     const read = readMockLines(text);
     if ("faults" in read) throw fail(read.faults.map(({ message }) => message).join("; "));

@@ -1,5 +1,6 @@
 /** The model registry of a deployment, read once. */
 import * as z from "zod/mini";
+import { askedAgain } from "../../asked-again.ts";
 import type { Bindings, Settings } from "../../env.ts";
 import { SettingUnreadable } from "../../errors/request.ts";
 import type { ModelRegistry } from "./definition.ts";
@@ -41,7 +42,7 @@ export class DeploymentModels {
         cause: `cannot be read: ${reason}`,
       });
     const key = /^kv:(.+)$/.exec(providersConfig)?.[1];
-    const text = key === undefined ? providersConfig : await this.#env.SKILLS.get(key);
+    const text = key === undefined ? providersConfig : await askedAgain(() => this.#env.SKILLS.get(key));
     if (text === null) throw fail(`the KV namespace SKILLS has no key ${key}`);
     const { parseToml } = await import("./toml.ts");
     const toml = parseToml(text);

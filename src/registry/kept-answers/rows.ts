@@ -5,7 +5,8 @@
 
 import * as z from "zod/mini";
 import KEPT_ANSWERS from "../../../migrations/0014_kept_answers.sql?raw";
-import { removeInBatches, Tables } from "../../database.ts";
+import { askedAgain } from "../../asked-again.ts";
+import { removeInBatches, type Statement, Tables } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
 
 /** How long an answer is kept, in ms. */
@@ -74,7 +75,7 @@ export async function claimAnswer(
   const now = Date.now();
   const attempt = crypto.randomUUID();
   const silent = now - SILENCE_MS;
-  const [, , found, attempts] = await tables(env).batch([
+  const statements: Statement[] = [
     [
       `UPDATE kept_answers SET name = name || '/' || attempt WHERE name = ?1
 AND (expires_ms <= ?2 OR alive_ms = 0 OR (request_hash = ?3 AND answer IS NULL AND effects = 0 AND alive_ms <= ?4))`,
@@ -91,7 +92,9 @@ VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO NOTHING`,
 AND expires_ms > ?2 AND request_hash = ?3 AND answer IS NULL ORDER BY rowid LIMIT 1`,
       [name, now, request_hash],
     ],
-  ]);
+  ];
+  // A second time, they find the claim that the first time may have made.
+  const [, , found, attempts] = await askedAgain(() => tables(env).batch(statements));
   const [row] = z.array(rowShape).parse(found);
   if (row === undefined) return { state: "running" };
   const [first] = z.array(claimShape).parse(attempts);
@@ -99,10 +102,10 @@ AND expires_ms > ?2 AND request_hash = ?3 AND answer IS NULL ORDER BY rowid LIMI
     return { state: "claimed", claim: { name, attempt, first: first?.attempt ?? attempt } };
   if (row.request_hash !== request_hash) return { state: "other_request" };
   if (row.answer === null) return { state: row.effects === 1 && row.alive_ms <= silent ? "lost" : "running" };
-  const body = await env.FILES.get(bodyKey({ name, attempt: row.attempt }));
-  if (body === null) return { state: "lost" };
-  const head = headShape.parse(JSON.parse(row.answer));
-  return { state: "answered", head, body: new Uint8Array(await body.arrayBuffer()) };
+  const key = bodyKey({ name, attempt: row.attempt });
+  const body = await askedAgain(async () => (await env.FILES.get(key))?.arrayBuffer());
+  if (body === undefined) return { state: "lost" };
+  return { state: "answered", head: headShape.parse(JSON.parse(row.answer)), body: new Uint8Array(body) };
 }
 
 /** Records that the owner is still alive. */
@@ -116,9 +119,12 @@ export async function renewClaim(env: Bindings, { name, attempt }: Claim): Promi
 
 /** Says that the request has effects from now on. `false`: another process has taken the request over. */
 export async function noteEffects(env: Bindings, { name, attempt }: Claim): Promise<boolean> {
-  const changed = await tables(env).run(
-    "UPDATE kept_answers SET effects = 1, alive_ms = ? WHERE name = ? AND attempt = ?",
-    [Date.now(), name, attempt],
+  const changed = await askedAgain(() =>
+    tables(env).run("UPDATE kept_answers SET effects = 1, alive_ms = ? WHERE name = ? AND attempt = ?", [
+      Date.now(),
+      name,
+      attempt,
+    ]),
   );
   return changed > 0;
 }
@@ -130,10 +136,13 @@ export async function keepAnswer(
   head: AnswerHead,
   body: Uint8Array,
 ): Promise<void> {
-  await env.FILES.put(bodyKey(claim), body);
-  const changed = await tables(env).run(
-    "UPDATE kept_answers SET answer = ?, expires_ms = ? WHERE name = ? AND attempt = ?",
-    [JSON.stringify(head), Date.now() + KEPT_MS, claim.name, claim.attempt],
+  const values = [JSON.stringify(head), Date.now() + KEPT_MS, claim.name, claim.attempt];
+  await askedAgain(() => env.FILES.put(bodyKey(claim), body));
+  const changed = await askedAgain(() =>
+    tables(env).run(
+      "UPDATE kept_answers SET answer = ?, expires_ms = ? WHERE name = ? AND attempt = ?",
+      values,
+    ),
   );
   if (changed === 0) await dropBodies(env, [claim]);
 }

@@ -3,6 +3,7 @@
  */
 import type { Bindings } from "../../env.ts";
 import { CallNotFound } from "../../errors/llm.ts";
+import { openObject } from "../../run/large-body.ts";
 import type {
   FileChange,
   FileIntent,
@@ -128,7 +129,7 @@ export class SessionFiles implements WorkspaceAccess {
     const copy = async (): Promise<boolean> => {
       for (const [sha256, from] of left) {
         const begun = workspace.begin(null);
-        const object = await FILES.get(from);
+        const object = await openObject(FILES, from);
         if (object === null || "refused" in begun) return false;
         keys.set(sha256, begun.key);
         await FILES.put(begun.key, object.body, { sha256 });

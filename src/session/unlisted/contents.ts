@@ -2,7 +2,7 @@
 import type { Bindings } from "../../env.ts";
 import { Internal } from "../../errors.ts";
 import type { RunInput, RunOutput } from "../../run/handle.ts";
-import { type Content, HELD_BYTES, holdOrStore, openContent } from "../../run/large-body.ts";
+import { type Content, HELD_BYTES, holdOrStore, openContent, openObject } from "../../run/large-body.ts";
 import type { LongValues } from "../long-values.ts";
 import type { CallRow, ContentLocation, StoredInput } from "./call-store.ts";
 import type { ExecutionCall } from "./rpc.ts";
@@ -59,7 +59,7 @@ export async function openBody(
   place: ContentLocation,
 ): Promise<Uint8Array | ReadableStream<Uint8Array>> {
   if ("name" in place) return held.read(place.name);
-  const object = await env.FILES.get(place.key);
+  const object = await openObject(env.FILES, place.key);
   if (object === null) throw new Internal({ cause: `R2 lacks ${place.key}` });
   return object.body;
 }

@@ -2,6 +2,7 @@
  * Outcomes of a workflow's attempts that are too long for its journal. They are stored in R2 with the session's objects,
  * and removed with them.
  */
+import { askedAgain } from "../../asked-again.ts";
 import type { Outcome, WorkflowRecord } from "../../engine/workflow/records.ts";
 import { sessionPrefix } from "../r2-objects.ts";
 
@@ -38,14 +39,18 @@ export interface StoredOutcome {
 
 /** The part of a stored outcome that the state keeps; `null`: the object is gone or cannot be read. */
 export async function readOutcome(bucket: R2Bucket, { key, item }: StoredOutcome): Promise<Outcome | null> {
-  const object = await bucket.get(key);
-  if (object === null) return null;
-  const outcome = await object.json<Outcome>().catch((error: unknown) => {
-    if (error instanceof SyntaxError) return null;
-    throw error;
-  });
+  const text = await askedAgain(async () => (await bucket.get(key))?.text());
+  const outcome = text === undefined ? null : parsedOutcome(text);
   if (outcome === null) return null;
   return item ? { ...outcome, reasoning: null, transcript: null, verification: null, metadata: {} } : outcome;
+}
+
+function parsedOutcome(text: string): Outcome | null {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
 }
 
 /** The row of an attempt whose outcome is stored under a key. */
