@@ -55,6 +55,11 @@ const runner = z.strictObject({
   /** An existing runner; `null`: `hull dev` starts one. */
   url: z
     .url({ protocol: /^https?$/ })
+    .regex(
+      /^[^/]*\/\/[^/?#@\\]+\/?$/,
+      "must be an address without a user name, path or query, such as http://127.0.0.1:8080",
+    )
+    .transform((text) => new URL(text).origin)
     .nullable()
     .default(null),
   /** Simultaneous runs; `null`: twice the cores, at least 4. */

@@ -192,6 +192,7 @@ const grantsShape = z.lazy(() => z.record(z.string(), z.array(z.string())));
 const choice = <const T extends string>(words: readonly T[], must: string) =>
   z.enum(words, { error: ({ input }) => `${must}, not ${JSON.stringify(input)}` });
 
+const ADDRESS = "must be an address without a user name, path or query, such as http://127.0.0.1:8080";
 const LONG = "must have 32 characters or more";
 const SWITCH = "must be 1, true, 0 or false";
 
@@ -229,7 +230,7 @@ const variables = z.lazy(() => {
       z.string().check(z.regex(/^([0-9a-f]{64})?$/, "must be the id of a catalog, 64 hexadecimal digits")),
     ),
     /** Loopback runner; absent: the container binding. */
-    HULL_RUNNER_URL: z.optional(z.url("must be an address, such as http://127.0.0.1:8080")),
+    HULL_RUNNER_URL: z.optional(z.url(ADDRESS).check(z.regex(/^https?:\/\/[^/?#@\\]+\/?$/i, ADDRESS))),
     /** The runner's state folder, as processes see it. */
     HULL_RUNNER_ROOT: z.optional(
       z.string().check(z.regex(/^\/.*[^/]$/, "must be an absolute path without a slash at its end")),

@@ -15,7 +15,7 @@ const SECRETS = {
   OPENAI_API_KEY: `sk-${CANARY}-2`,
   HF_TOKEN: `hf_${CANARY}`,
   // Without its secret, so that a script's input is read and the runner then is unavailable.
-  HULL_RUNNER_URL: `http://127.0.0.1:9/${CANARY}`,
+  HULL_RUNNER_URL: "http://127.0.0.1:9",
 };
 const ADMIN = `${CANARY}-admin`;
 const local = new Client({ HULL_ENV: "local", ...SECRETS }, { documents: true });

@@ -22,6 +22,9 @@ describe("settings", () => {
   it.each([
     [{ HULL_ADMIN_KEY: "short" }, "HULL_ADMIN_KEY must have 16 characters or more"],
     [{ HULL_RUNNER_URL: "nowhere" }, "HULL_RUNNER_URL must be an address"],
+    [{ HULL_RUNNER_URL: "ftp://runner" }, "HULL_RUNNER_URL must be an address"],
+    [{ HULL_RUNNER_URL: "http://me:secret@runner" }, "without a user name"],
+    [{ HULL_RUNNER_URL: "http://runner/path" }, "without a user name, path or query"],
     [{ HULL_ENV: "prod" }, 'HULL_ENV must be local or deployed, not "prod"'],
     [{ HULL_TRACE: "yes" }, 'HULL_TRACE must be 1, true, 0 or false, not "yes"'],
     [{ HULL_LLM_STREAM: "off" }, 'HULL_LLM_STREAM must be 1, true, 0 or false, not "off"'],
