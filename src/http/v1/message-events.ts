@@ -155,7 +155,9 @@ export class MessageEvents {
     this.#next += 1;
   }
 
+  /** Thinking ends with its signature, as Anthropic's does: clients wait for it even if it is empty. */
   #close(): void {
+    if (this.#open === "thinking") this.#delta({ type: "signature_delta", signature: "" });
     if (this.#open !== null) this.#stop();
     this.#open = null;
   }
