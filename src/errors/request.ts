@@ -136,8 +136,19 @@ export const SkillNotTrusted = define<{ slug: string; error: string; reason: str
 // 404, 405, 406, 408, 409
 /** `because`: what a route that exists lacks, as whole sentences. */
 export const NotFound = define<{ path: string; because?: string }>("not_found", 404, "Not found", (d) => ({
-  detail: `Nothing is served at ${d.path}. ${d.because ?? "GET /skills lists the skills."}`,
+  detail: `Nothing is served at ${d.path}. ${d.because ?? `${meantBy(d.path)}GET /skills lists the skills.`}`,
 }));
+
+/** What to say if the path is a vendor's, with `/v1` missing or twice, as a wrong base URL of a client makes it. */
+function meantBy(path: string): string {
+  const twice = /^\/v1(\/v1\/.+)/.exec(path)?.[1];
+  const without = /^\/(?:chat\/completions|responses|conversations|containers|messages|models)(?:\/|$)/.test(
+    path,
+  );
+  const meant = twice ?? (without ? `/v1${path}` : null);
+  if (meant === null) return "";
+  return `Did you mean ${meant}? The base URL of OpenAI's clients ends with /v1, that of Anthropic's does not. `;
+}
 /** How a skill came to a deployment: with a publish, as an upload, or stored through `/v1/skills`. */
 type SkillOrigin = "published" | "uploaded" | "stored";
 const READABLE_AGAIN: Record<SkillOrigin, (slug: string) => string> = {

@@ -109,6 +109,18 @@ describe("errors below /v1", () => {
     expect([response.status, response.headers.get("x-should-retry")]).toEqual([503, null]);
   });
 
+  it.each([
+    ["/chat/completions", "/v1/chat/completions"],
+    ["/responses/resp_1", "/v1/responses/resp_1"],
+    ["/v1/v1/messages", "/v1/messages"],
+    ["/v1/chat", null],
+    ["/models-of-cars", null],
+  ])("%s, as a wrong base URL makes it, has the answer where it is served: %s", async (path, meant) => {
+    const text = await (await client.post(path, {})).text();
+    expect(text).toContain(`Nothing is served at ${path}.`);
+    expect(/Did you mean (\S+)\?/.exec(text)?.[1] ?? null).toBe(meant);
+  });
+
   it("native routes keep problem documents", async () => {
     const response = await client.fetch("/skills/nothing", { headers: VERSION });
     expect(response.headers.get("content-type")).toBe("application/problem+json");
