@@ -127,7 +127,7 @@ const STRUCTURED = {
 
 const THINKING = {
   thinking: {
-    text: "Whether and how much the model reasons before it answers.",
+    text: "Whether and how much the model reasons before it answers. With the mode `adaptive`, and with `adaptive: true` beside the mode `effort`, a model that cannot reason answers without; otherwise it is 400 `capability_missing`.",
     default: false,
     schema: {
       anyOf: [
@@ -140,6 +140,7 @@ const THINKING = {
             mode: { enum: ["enabled", "adaptive", "effort"] },
             budget_tokens: { type: "integer", minimum: 1 },
             level: { enum: ["low", "medium", "high"] },
+            adaptive: { const: true },
           },
           additionalProperties: false,
         },

@@ -5,7 +5,7 @@ import { isObject } from "../skill/json.ts";
 import type { Json } from "../skill/manifest.ts";
 
 const FORMS =
-  'true, false, "enabled", "adaptive", "low", "medium", "high", "off", {budget_tokens}, {enabled: false} or {mode, budget_tokens?, level?}';
+  'true, false, "enabled", "adaptive", "low", "medium", "high", "off", {budget_tokens}, {enabled: false} or {mode, budget_tokens?, level?, adaptive?}';
 const LEVELS = ["low", "medium", "high"] as const;
 
 /** The shape of the option. */
@@ -33,8 +33,9 @@ function formOf(value: unknown): Thinking | null | undefined {
   const level = levelOf(value);
   if (level !== undefined) return { mode: "effort", level };
   if (!isObject(value)) return undefined;
-  const { mode, budget_tokens, enabled, level: named, ...rest } = value;
+  const { mode, budget_tokens, enabled, level: named, adaptive, ...rest } = value;
   if (Object.keys(rest).length > 0) return undefined;
+  if (adaptive !== undefined && (adaptive !== true || mode !== "effort")) return undefined;
   if (enabled === false) return null;
   if (enabled !== undefined && enabled !== true) return undefined;
   switch (mode) {
@@ -45,7 +46,8 @@ function formOf(value: unknown): Thinking | null | undefined {
       return named === undefined && budget_tokens === undefined ? { mode } : undefined;
     case "effort": {
       const chosen = levelOf(named ?? "medium");
-      return chosen === undefined || budget_tokens !== undefined ? undefined : { mode, level: chosen };
+      if (chosen === undefined || budget_tokens !== undefined) return undefined;
+      return { mode, level: chosen, ...(adaptive === true ? { adaptive } : {}) };
     }
     default:
       return undefined;

@@ -384,6 +384,13 @@ describe("a model of another provider", () => {
     expect(answer.headers.get("x-hull-ignored")).toBe("metadata, context_management, thinking");
     expect(texts(await json(answer))).toBe("Hello.");
     expect(sent()).not.toHaveProperty("reasoning_effort");
+    // Where Hull runs tools, and with a skill as the model.
+    const tools = [...body.tools, { type: "code_execution_20250825", name: "code_execution" }];
+    for (const more of [{ tools }, { model: "skill/a" }]) {
+      fake.script([{ text: "Hello." }]);
+      const ran = await hull.call("/v1/messages", JSON.stringify({ ...body, ...more }), { headers });
+      expect(ran.status).toBe(200);
+    }
     const forced = { ...body, thinking: { type: "enabled", budget_tokens: 2000 } };
     const refused = await hull.call("/v1/messages", JSON.stringify(forced), { headers });
     expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining("thinking: ")]);

@@ -119,12 +119,13 @@ export type CallOptions = {
   llm_retries?: number | null;
   /** Unit of the pauses before repetitions: these are 2, 4, 8, 16, 16, … units long, or up to 20 % longer. A `Retry-After` of up to 30 s replaces a pause; with a longer one Hull does not repeat the call. */
   llm_backoff_ms?: number | null;
-  /** Whether and how much the model reasons before it answers. */
+  /** Whether and how much the model reasons before it answers. With the mode `adaptive`, and with `adaptive: true` beside the mode `effort`, a model that cannot reason answers without; otherwise it is 400 `capability_missing`. */
   thinking?: boolean | "enabled" | "on" | "adaptive" | "low" | "medium" | "high" | "off" | {
     enabled?: boolean;
     mode?: "enabled" | "adaptive" | "effort";
     budget_tokens?: number;
     level?: "low" | "medium" | "high";
+    adaptive?: true;
   } | null;
   /** The same as `thinking` with that level. Not together with `thinking`. */
   reasoning_effort?: "low" | "medium" | "high" | null;

@@ -125,7 +125,7 @@ describe("options", () => {
     [{ schema: "x" }, "must be an object"],
     [{ ollama: 5 }, "options.ollama"],
     [{ messages: [{ role: "nobody" }] }, "options.messages.0"],
-    ...["loud", 3, [], { mode: "x" }, { budget_tokens: -1 }, { other: 1 }].map(
+    ...["loud", 3, [], { mode: "x" }, { budget_tokens: -1 }, { other: 1 }, { adaptive: true }].map(
       (thinking): [object, string] => [{ thinking }, "options.thinking: must be one of"],
     ),
   ])("%j is refused, naming %s", (given, named) => {
@@ -148,6 +148,10 @@ describe("thinking", () => {
     [
       { mode: "effort", level: "low" },
       { mode: "effort", level: "low" },
+    ],
+    [
+      { mode: "effort", level: "low", adaptive: true },
+      { mode: "effort", level: "low", adaptive: true },
     ],
     [false, null],
     ["off", null],
