@@ -6,7 +6,6 @@
 import { sha256 } from "../bytes.ts";
 import { blocksServing } from "./blocking-findings.ts";
 import { card, type Hash, makeRecord, type RecordExtras, type SourceFile } from "./bundle.ts";
-import { undeclaredVariables } from "./undeclared-variables.ts";
 import { skillFileName } from "./file-text.ts";
 import { findHooks, type HookReader } from "./hooks.ts";
 import { SHIPPED } from "./known-providers.ts";
@@ -17,6 +16,7 @@ import { checkSignature } from "./signed.ts";
 import { type HandlerMaker, makeTools } from "./tools-json/handlers.ts";
 import { unbundled } from "./tools-json/unbundled.ts";
 import type { SignaturePolicy } from "./trust.ts";
+import { undeclaredVariables } from "./undeclared-variables.ts";
 import { checkUploaded, checkUploadedFiles } from "./uploaded.ts";
 import { findWorkflows, type GraphReader } from "./workflow-files.ts";
 import { brokenParts } from "./working-parts.ts";
