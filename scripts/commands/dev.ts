@@ -13,7 +13,7 @@ import { parseOrigins } from "../config.ts";
 import { curlFor } from "../dev/curl.ts";
 import { seedDemo } from "../dev/demo.ts";
 import { portOf } from "../dev/local-addresses.ts";
-import { missingKeyLine } from "../dev/missing-keys.ts";
+import { missingKeyLine, unsetVariableLine } from "../dev/missing-keys.ts";
 import { stateOf } from "../dev/paths.ts";
 import { StartProgress } from "../dev/progress.ts";
 import { BuildReport, listed, reportsProblem, skillLines } from "../dev/report.ts";
@@ -120,7 +120,7 @@ function afterMs(ms: number, fire: () => void): () => void {
 
 /** @param above the project's folder if it is not the one that the user named */
 function printBanner(
-  { url, skills, missingKeys }: LocalServer,
+  { url, skills, missingKeys, unsetVariables }: LocalServer,
   roots: readonly string[],
   watching: boolean,
   above: string | null,
@@ -135,6 +135,7 @@ function printBanner(
     "",
     ...rows,
     ...missingKeys.map((missing) => `  ${missingKeyLine(missing, listed(missing.slugs))}`),
+    ...unsetVariables.map((unset) => `  ${unsetVariableLine(unset, listed(unset.slugs))}`),
     "",
     ...(example === undefined ? [] : ["Try:", `  ${curlFor(example.manifest, shown)}`, ""]),
     ...(above === null ? [] : [`Settings and .env are those of ${above}, which has a hull.toml.`]),

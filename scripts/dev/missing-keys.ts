@@ -1,7 +1,8 @@
-/** Finds the llm skills that cannot call their model because no key is set. */
+/** Finds the llm skills that cannot call their model because no key is set, and the variables that skills do not get. */
 import type { ModelRegistry } from "../../src/model/registry/definition.ts";
 import { keyVariables } from "../../src/model/registry/layer.ts";
 import { isAvailable } from "../../src/model/registry/provider-setup.ts";
+import { variablesOf } from "../../src/skill/variables.ts";
 import type { BuiltSkill } from "../build/skill.ts";
 
 /** A variable that would make the skills' model available. */
@@ -39,3 +40,24 @@ export function missingKeyLine({ variable, slugs, empty }: MissingKey, shown: st
     : `set ${variable}, for example in .env.`;
   return `${shown} ${slugs.length === 1 ? "lacks its" : "lack their"} model: ${remedy}`;
 }
+
+/** A variable that skills ask for and nothing sets: their processes and requests go without it. */
+export interface UnsetVariable {
+  variable: string;
+  slugs: string[];
+}
+
+export function unsetVariables(
+  skills: readonly BuiltSkill[],
+  variables: ReadonlyMap<string, string>,
+): UnsetVariable[] {
+  const slugs = new Map<string, string[]>();
+  for (const skill of skills)
+    for (const variable of variablesOf(skill))
+      if (!variables.has(variable)) slugs.set(variable, [...(slugs.get(variable) ?? []), skill.card.slug]);
+  return Array.from(slugs, ([variable, list]) => ({ variable, slugs: list }));
+}
+
+/** A line for users. @param shown names of the skills */
+export const unsetVariableLine = ({ variable, slugs }: UnsetVariable, shown: string): string =>
+  `${shown} ${slugs.length === 1 ? "asks" : "ask"} for ${variable}, which is not set.`;

@@ -18,7 +18,7 @@ import { servingConfig } from "../serving-config.ts";
 import { Builder, SkillWatch } from "./builder.ts";
 import { startFront } from "./front.ts";
 import { freePort, hostNamesOf, LOOPBACK, originOf } from "./local-addresses.ts";
-import { type MissingKey, missingKeys } from "./missing-keys.ts";
+import { type MissingKey, missingKeys, type UnsetVariable, unsetVariables } from "./missing-keys.ts";
 import { type ModelStandIns, startStandIns } from "./models.ts";
 import { REPO_DIR } from "./paths.ts";
 import { randomSecret } from "./random-secret.ts";
@@ -66,6 +66,7 @@ export interface LocalServer {
   skills: readonly BuiltSkill[];
   /** The skills that cannot call their model. */
   missingKeys: readonly MissingKey[];
+  unsetVariables: readonly UnsetVariable[];
   runnerPid: () => number | undefined;
   stop: () => Promise<void>;
 }
@@ -212,7 +213,15 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
     const answered = options.models?.mocks !== undefined || options.models?.replay !== undefined;
     const registry = projectModelRegistry(project.models, first.packages);
     const lacking = answered ? [] : missingKeys(first.skills, registry, variables);
-    return { url, adminKey, skills: first.skills, missingKeys: lacking, runnerPid: runner.pid, stop };
+    return {
+      url,
+      adminKey,
+      skills: first.skills,
+      missingKeys: lacking,
+      unsetVariables: unsetVariables(first.skills, variables),
+      runnerPid: runner.pid,
+      stop,
+    };
   } catch (error) {
     // Why the start failed says more than why a part of it did not end.
     await stop().catch(() => {});

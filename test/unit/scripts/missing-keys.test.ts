@@ -2,7 +2,12 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { buildRoots } from "../../../scripts/build/build.ts";
 import { unknownPublicSkills } from "../../../scripts/build/public-skills.ts";
-import { missingKeyLine, missingKeys } from "../../../scripts/dev/missing-keys.ts";
+import {
+  missingKeyLine,
+  missingKeys,
+  unsetVariableLine,
+  unsetVariables,
+} from "../../../scripts/dev/missing-keys.ts";
 import { shippedModels } from "../../../src/model/registry/registry.ts";
 import { hullHere } from "../../support/hull-here.ts";
 import { folder, put, skillText } from "./folder.ts";
@@ -28,6 +33,26 @@ test("names the variable that each llm skill lacks; a fallback that can be calle
   expect(missingKeyLine(empty, "b")).toContain(
     "b lacks its model: OPENAI_API_KEY is set, but empty. Hull takes the first of",
   );
+});
+
+test("names each variable that skills ask for and that is not set", async () => {
+  const project = folder({
+    "skills/a/SKILL.md": skillText("a", "run: [env]\ntool_env: [TOKEN, REGION, EMPTY]"),
+    "skills/b/SKILL.md": skillText("b", "proxy: https://a.example/${TOKEN}"),
+    "skills/c/SKILL.md": skillText("c"),
+    "skills/c/tools.json": '[{"name": "t", "description": "d", "script": "t.sh", "x-env": ["MODE"]}]',
+    "skills/c/t.sh": "",
+  });
+  const { skills } = await buildRoots([join(project, "skills")], { projectDir: project });
+  const unset = unsetVariables(skills, new Map(Object.entries({ REGION: "eu", EMPTY: "" })));
+  expect(unset).toEqual([
+    { variable: "TOKEN", slugs: ["a", "b"] },
+    { variable: "MODE", slugs: ["c"] },
+  ]);
+  expect(unset.map((each) => unsetVariableLine(each, each.slugs.join(" and ")))).toEqual([
+    "a and b ask for TOKEN, which is not set.",
+    "c asks for MODE, which is not set.",
+  ]);
 });
 
 test("names each of public_skills that no skill has", async () => {
