@@ -3,7 +3,7 @@ import { ProviderMisconfigured, ProviderNotConfigured } from "../errors/provider
 import { join, readBaseUrl } from "./base-url.ts";
 import { throughProxy } from "./proxy.ts";
 import type { ModelRegistry, ProviderDefinition } from "./registry/definition.ts";
-import type { ProtocolName } from "./registry/layer.ts";
+import { keyVariables, type ProtocolName } from "./registry/layer.ts";
 import { capabilitiesOf } from "./registry/matrix.ts";
 import {
   baseOverride,
@@ -25,7 +25,7 @@ export interface HttpTarget extends WireTarget {
   completion_url: string | null;
   /** Authentication and version headers. */
   headers: { [name: string]: string };
-  /** The variable whose value authenticates the call, or the one that names the host if there is no key. */
+  /** The variable with the key of the call, or the one that would have it; if there is none, that with the address. */
   variable: string;
 }
 
@@ -102,7 +102,7 @@ interface ProviderAddress {
   base: string;
   /** Authentication, version, and the definition's own headers. */
   headers: { [name: string]: string };
-  /** The variable whose value authenticates the call, or the one that names the host if there is no key. */
+  /** The variable with the key of the call, or the one that would have it; if there is none, that with the address. */
   variable: string;
 }
 
@@ -141,7 +141,7 @@ export function addressOf(
       ...lowerCased(definition.extra_headers ?? {}),
       ...(key === null ? {} : authHeader(definition, key.value)),
     },
-    variable: key?.name ?? variable,
+    variable: key?.name ?? keyVariables(provider, definition)[0] ?? variable,
   };
   return throughProxy(provider, address, env);
 }

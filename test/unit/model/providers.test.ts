@@ -152,7 +152,9 @@ test.each<[string, string, string, string]>([
   ["local", "LOCAL_LLM_BASE_URL", "https://vllm.example/v1", "https://vllm.example/v1/chat/completions"],
 ])("%s with %s=%s", (provider, variable, value, url) => {
   const { OLLAMA_API_KEY: _, LOCAL_API_KEY: __, ...keys } = KEYS;
-  expect(resolve(provider, { ...keys, [variable]: value }, "m").url).toBe(url);
+  // A server that wants a key after all refuses the one that is not set.
+  const key = { url, variable: `${provider.toUpperCase()}_API_KEY` };
+  expect(resolve(provider, { ...keys, [variable]: value }, "m")).toMatchObject(key);
 });
 
 test("<PROVIDER>_BASE_URL beats the provider's other variables", () => {
