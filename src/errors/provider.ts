@@ -63,7 +63,7 @@ export const ProviderRejectedRequest = define<Answered & { provider_type?: strin
   502,
   "Provider rejected the request",
   (d) => ({
-    detail: `${d.provider} rejected the request (HTTP ${d.provider_status}${d.provider_type ? `, ${d.provider_type}` : ""}).`,
+    detail: `${d.provider} rejected the request (HTTP ${d.provider_status}${d.provider_type ? `, ${d.provider_type}` : ""}).${d.failure.reason === "model_unavailable" && d.model !== undefined ? ` Check the model's name, ${d.model}, and the provider's address.` : ""}`,
     members: { ...answered(d), ...(d.provider_type === undefined ? {} : { provider_type: d.provider_type }) },
     operator: wordsOf(d),
   }),

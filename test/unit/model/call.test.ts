@@ -198,6 +198,10 @@ describe("failures (S92, S94)", () => {
     const error = await failureOf(call({ log: (entry) => entries.push(entry) }));
     expect(error.data).toMatchObject({ code, status: own, members: { provider: "openai", ...members } });
     expect(JSON.stringify(error.data)).not.toContain("inner");
+    const { detail } = error.data;
+    expect(/Check the model's name, \S+, and the provider's address\.$/.test(String(detail))).toBe(
+      status === 404,
+    );
     if (status === 302) return;
     expect(error.operator.provider_message).toMatch(/^inner x{1994}$/);
     expect(entries[0]?.provider_message).toBe(error.operator.provider_message);
