@@ -5,6 +5,8 @@ import type { Draft } from "./fit-draft.ts";
 import { claudeVersion, isAtLeast } from "./model-version.ts";
 
 const MIN_BUDGET = 1024;
+/** Anthropic answers 400 to less together with thinking. */
+const MIN_TOP_P = 0.95;
 
 /** Up to this many tokens of thinking count as that effort. */
 const LOW_BUDGET = 4096;
@@ -28,6 +30,8 @@ export function fitAnthropic(draft: Draft): void {
   }
   if (draft.request.thinking !== undefined) {
     draft.dropSampling(["temperature", "top_k"], "it cannot be combined with thinking", true);
+    if ((draft.request.sampling?.top_p ?? 1) < MIN_TOP_P)
+      draft.dropSampling(["top_p"], `with thinking it is at least ${MIN_TOP_P}`);
     draft.freeChoice("no tool can be forced together with thinking");
     draft.drop(["prefill"], "an answer cannot be begun together with thinking");
   } else if (interleaved_thinking === true) {

@@ -224,6 +224,20 @@ test.each<[string, Partial<ModelRequest>, ResolvedTarget, object, string[]]>([
   ["effort of a version that nobody knows", effort("low"), claude("claude-next"), adaptive, [changed]],
   ["enabled on 4.7", enabled(), claude("claude-opus-4-7"), adaptive, [changed]],
   [
+    "a top_p that thinking does not take",
+    { ...enabled(2000), sampling: { top_p: 0.5 } },
+    claude("claude-opus-4-5"),
+    { ...enabled(2000), sampling: {} },
+    ["option_ignored top_p"],
+  ],
+  [
+    "a top_p that it takes",
+    { ...enabled(2000), sampling: { top_p: 0.95 } },
+    claude("claude-opus-4-5"),
+    { ...enabled(2000), sampling: { top_p: 0.95 } },
+    [],
+  ],
+  [
     "a forced tool beside thinking",
     { ...enabled(2000), tools: [tool("t")], tool_choice: { name: "t" } },
     claude("claude-opus-4-5"),
