@@ -142,13 +142,12 @@ export const NotFound = define<{ path: string; because?: string }>("not_found", 
 /** What to say if the path is a vendor's, with `/v1` missing or twice, as a wrong base URL of a client makes it. */
 function meantBy(path: string): string {
   const twice = /^\/v1(\/v1\/.+)/.exec(path)?.[1];
-  const without = /^\/(?:chat\/completions|responses|conversations|containers|messages|models)(?:\/|$)/.test(
-    path,
-  );
-  const meant = twice ?? (without ? `/v1${path}` : null);
-  if (meant === null) return "";
-  return `Did you mean ${meant}? The base URL of OpenAI's clients ends with /v1, that of Anthropic's does not. `;
+  if (twice !== undefined)
+    return `Did you mean ${twice}? The client adds /v1 itself: leave it out of its base URL. `;
+  const vendors = /^\/(?:chat\/completions|responses|conversations|containers|messages|models)(?:\/|$)/;
+  return vendors.test(path) ? `Did you mean /v1${path}? Let the client's base URL end with /v1. ` : "";
 }
+
 /** How a skill came to a deployment: with a publish, as an upload, or stored through `/v1/skills`. */
 type SkillOrigin = "published" | "uploaded" | "stored";
 const READABLE_AGAIN: Record<SkillOrigin, (slug: string) => string> = {
