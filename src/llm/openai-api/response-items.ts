@@ -23,8 +23,7 @@ interface ItemConversation {
 export function readItems(items: readonly JsonObject[], pathOf: (index: number) => string): ItemConversation {
   const reader = new ItemReader();
   for (const [index, item] of items.entries()) reader.read(item, pathOf(index));
-  reader.flushAttachments();
-  return { system: reader.system, messages: reader.messages };
+  return reader.conversation();
 }
 
 /**
@@ -60,12 +59,26 @@ class ItemReader {
   readonly #names = new Map<string, string>();
   /** Ids of calls that Hull carried out. */
   readonly #hosted = new Set<string>();
+  /** For each call the message that has it. */
+  readonly #callers = new Map<string, Message>();
+  /** The results of each such message. */
+  readonly #results = new Map<Message, Message & { role: "tool" }>();
+  /** Those that came after other messages. */
+  readonly #late = new Map<Message, Message>();
+  /** The result of each call. */
+  readonly #answers = new Map<string, ToolResultMessage>();
   /** Images and files of the results since the last message. */
   #attachments: Part[] = [];
 
+  conversation(): ItemConversation {
+    this.#flushAttachments();
+    const messages = this.messages.flatMap((message) => [message, this.#late.get(message) ?? []].flat());
+    return { system: this.system, messages };
+  }
+
   read(item: JsonObject, path: string): void {
     const type = item.type ?? "message";
-    if (!CLIENT_OUTPUTS.has(type) && type !== "shell_call_output") this.flushAttachments();
+    if (!CLIENT_OUTPUTS.has(type) && type !== "shell_call_output") this.#flushAttachments();
     switch (type) {
       case "message":
         this.#message(item, path);
@@ -108,7 +121,7 @@ class ItemReader {
   }
 
   /** Adds a user message with the images and files of the preceding results: other providers accept only text in results. */
-  flushAttachments(): void {
+  #flushAttachments(): void {
     if (this.#attachments.length > 0) this.messages.push({ role: "user", content: this.#attachments });
     this.#attachments = [];
   }
@@ -137,6 +150,9 @@ class ItemReader {
     this.#names.set(call.id, call.name);
     if (isContainer(environment)) this.#hosted.add(call.id);
     this.#said([call]);
+    const last = this.messages.at(-1);
+    if (last !== undefined) this.#callers.set(call.id, last);
+    this.#answers.delete(call.id);
   }
 
   #said(blocks: readonly Block[]): void {
@@ -158,7 +174,32 @@ class ItemReader {
       content: content === "" && shell && this.#hosted.has(call_id) ? NO_OUTPUT : content,
       is_error,
     };
-    addResults(this.messages, [result]);
+    this.#answer(result);
+  }
+
+  /** Puts a result right after the message with its call, where providers want it, and each once. */
+  #answer(result: ToolResultMessage): void {
+    const { call_id, content } = result;
+    const earlier = this.#answers.get(call_id);
+    if (earlier !== undefined) {
+      if (earlier.content !== content) earlier.content += `\n\n${content}`;
+      return;
+    }
+    this.#answers.set(call_id, result);
+    const caller = this.#callers.get(call_id);
+    if (caller === undefined) {
+      addResults(this.messages, [result]);
+      return;
+    }
+    const known = this.#results.get(caller);
+    if (known !== undefined) {
+      known.results.push(result);
+      return;
+    }
+    const message = { role: "tool" as const, results: [result] };
+    this.#results.set(caller, message);
+    if (this.messages.at(-1) === caller) this.messages.push(message);
+    else this.#late.set(caller, message);
   }
 
   #output(item: JsonObject, path: string): string {

@@ -129,6 +129,26 @@ it("images of function results follow in a user message", () => {
   expect(messages[2]).toMatchObject({ content: [{ type: "image" }, { type: "image" }] });
 });
 
+it("results of functions follow their calls, whatever stands between, each once", () => {
+  const call = (call_id: string) => ({ type: "function_call", call_id, name: "look", arguments: "{}" });
+  const result = (call_id: string, output: string) => ({ type: "function_call_output", call_id, output });
+  const asked = { type: "message", role: "user", content: "Look." };
+  // The AI SDK sends its whole input again for each step of a conversation that the server stores.
+  const items = [asked, call("a"), asked, result("a", "cat"), call("b"), asked, result("a", "cat")];
+  const { messages } = readItems([...items, result("b", "dog"), result("b", "hen"), asked], String);
+  const shown = messages.map((message) => (message.role === "tool" ? message.results : message.role));
+  expect(shown).toMatchObject([
+    "user",
+    "assistant",
+    [{ call_id: "a", content: "cat" }],
+    "user",
+    "assistant",
+    [{ call_id: "b", content: "dog\n\nhen" }],
+    "user",
+    "user",
+  ]);
+});
+
 it("a data URL may have parameters", () => {
   const file_data = "data:text/plain;charset=utf-8;base64,aGk=";
   const { messages } = readChat([{ role: "user", content: [{ type: "file", file: { file_data } }] }]);
