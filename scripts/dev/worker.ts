@@ -33,12 +33,16 @@ export async function startWorker(options: LocalWorkerOptions): Promise<LocalWor
   const config = await bindingsOf(repoDir);
   const variables = [...options.variables];
   const input: WorkerInput = { repoDir, config, stateDir, host, port, variables, bundle };
+  // The tests bundle it once for all servers that they start.
+  const made = process.env.HULL_WORKER_PROCESS;
+  const program =
+    made === undefined ? [...TYPESCRIPT_FLAGS, join(import.meta.dirname, "worker-process.ts")] : [made];
   const recent: string[] = [];
   let crashed = false;
   const child = new Supervised({
     name: "worker",
     command: process.execPath,
-    args: () => [...TYPESCRIPT_FLAGS, join(import.meta.dirname, "worker-process.ts")],
+    args: () => program,
     env: workerEnvironment(process.env),
     cwd: repoDir,
     input: `${JSON.stringify(input)}\n`,

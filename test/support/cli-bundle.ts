@@ -17,7 +17,7 @@ const REQUIRE =
   'import{createRequire as hullRequire}from"node:module";const require=hullRequire(import.meta.url);';
 
 /** Makes each module report the place of its source. */
-const places: Plugin = {
+export const places: Plugin = {
   name: "places",
   setup({ onLoad }) {
     onLoad({ filter: /\/(?:scripts|src|container)\/.*\.ts$/ }, async ({ path }) => {
@@ -68,10 +68,15 @@ export async function bundleCli(repo: string, folder: string): Promise<string> {
   await mkdir(target, { recursive: true });
   for (const { path, contents } of outputFiles)
     await writeFile(join(target, path.slice(folder.length + 1)), contents);
+  await removeOthers(folder, "cli-", name);
+  return join(target, "hull.mjs");
+}
+
+/** Removes old bundles of other sources: the folders whose names begin with `prefix`, except `name`. */
+export async function removeOthers(folder: string, prefix: string, name: string): Promise<void> {
   for (const other of await readdir(folder)) {
-    if (!other.startsWith("cli-") || other === name) continue;
+    if (!other.startsWith(prefix) || other === name) continue;
     const { mtimeMs } = await stat(join(folder, other));
     if (Date.now() - mtimeMs > KEPT_MS) await rm(join(folder, other), { recursive: true });
   }
-  return join(target, "hull.mjs");
 }

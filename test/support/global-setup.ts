@@ -1,6 +1,6 @@
 /**
- * Runs once before the tests that start servers: bundles the Worker, the runner and the command line, and gives Node a
- * place for compiled code.
+ * Runs once before the tests that start servers: bundles the Worker, its process, the runner and the command line, and
+ * gives Node a place for compiled code.
  */
 import { execFile } from "node:child_process";
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
@@ -13,6 +13,7 @@ import { workerFolder } from "../../scripts/dev/worker-bundle.ts";
 import { bundleCli } from "./cli-bundle.ts";
 import { REPO } from "./hull-dev.ts";
 import { until } from "./runner.ts";
+import { bundleWorkerProcess } from "./worker-process-bundle.ts";
 
 /** How long a shared server may take to end after the last test. */
 const ENDED_MS = 60_000;
@@ -28,14 +29,16 @@ export async function setup({ config }: TestProject): Promise<() => Promise<void
   await mkdir(servers);
   process.env.HULL_TEST_SERVERS = servers;
   process.env.PATH = [await pythonFolder(), process.env.PATH].join(delimiter);
-  const [worker, cli] = await Promise.all([
+  const [worker, cli, workerProcess] = await Promise.all([
     // In the servers' cache: those that wrangler serves look for it there, too.
     workerFolder(join(folder, "worker"), join(process.env.HULL_TEST_CACHE, "hull", "made")),
     bundleCli(REPO, process.env.HULL_TEST_CACHE),
+    bundleWorkerProcess(REPO, process.env.HULL_TEST_CACHE),
     bundleRunner(REPO, process.env.HULL_RUNNER_BUNDLE),
   ]);
   process.env.HULL_WORKER_BUNDLE = worker;
   process.env.HULL_CLI_BUNDLE = cli;
+  process.env.HULL_WORKER_PROCESS = workerProcess;
   return async () => {
     const faults = await faultsOf(servers);
     await rm(folder, { recursive: true });

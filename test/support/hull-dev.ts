@@ -12,7 +12,14 @@ import { commandOf, ofProcess, otherProcesses, until } from "./runner.ts";
 
 export const REPO = new URL("../..", import.meta.url).pathname;
 /** Read once, because a command that runs in this process changes the variables meanwhile. */
-const { PATH = "", HULL_WORKER_BUNDLE, HULL_RUNNER_BUNDLE, HULL_CLI_BUNDLE, HULL_TEST_CACHE } = process.env;
+const {
+  PATH = "",
+  HULL_WORKER_BUNDLE,
+  HULL_WORKER_PROCESS,
+  HULL_RUNNER_BUNDLE,
+  HULL_CLI_BUNDLE,
+  HULL_TEST_CACHE,
+} = process.env;
 
 /**
  * What the servers of this checkout share: the Worker and the runner that the run bundled (`global-setup.ts`), and
@@ -27,6 +34,15 @@ export const shared = (repo: string): Record<string, string> => {
     ...(alone ? {} : { HULL_WORKER_BUNDLE, HULL_RUNNER_BUNDLE }),
   };
 };
+
+/**
+ * What the servers of tests get in addition: the process of the Worker as the run bundled it. Commands that tests start in
+ * another way start the one that users have.
+ */
+const forServers = (repo: string): Record<string, string> => ({
+  ...shared(repo),
+  ...(HULL_WORKER_PROCESS === undefined || repo !== REPO ? {} : { HULL_WORKER_PROCESS }),
+});
 
 /** The script that starts `hull`: what users start, or, for this checkout, the bundle of the run (`global-setup.ts`). */
 export const hullScript = (repo: string, asEverybody = false): string =>
@@ -97,7 +113,7 @@ export async function startHullDev(options: HullDevOptions = {}): Promise<HullDe
   const flags = ["dev", "--port", "0", ...roots, "--state", stateDir, ...args];
   const child = spawn(process.execPath, [hullScript(repo), ...flags], {
     cwd: root,
-    env: { PATH, HOME: join(root, "home"), TMPDIR: temporary, ...shared(repo), ...env },
+    env: { PATH, HOME: join(root, "home"), TMPDIR: temporary, ...forServers(repo), ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let output = "";
@@ -177,7 +193,7 @@ const environmentIn = (cwd: string, repo: string, env: Record<string, string>): 
   PATH,
   HOME: cwd,
   TMPDIR: cwd,
-  ...shared(repo),
+  ...forServers(repo),
   ...env,
 });
 

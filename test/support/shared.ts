@@ -28,7 +28,7 @@ export async function sharedHull(options: HullDevOptions = {}): Promise<HullDev>
   return hull;
 }
 
-const PARTS = { worker: ["worker-process.ts", "workerd serve"], runner: [" --secret-file "] };
+const PARTS = { worker: ["/worker-process.", "workerd serve"], runner: [" --secret-file "] };
 
 /**
  * Sends SIGKILL to the processes of some parts of a server, if there are any; returns their number. It removes the

@@ -1,0 +1,36 @@
+/**
+ * Starts `program.js`, which is next to the bundle of this module, from the code in `program.code`. The first process that
+ * ends well writes this file. Node's own cache has only what V8 compiles when it loads a file, not the functions that a
+ * start calls.
+ */
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { constants, Script } from "node:vm";
+
+const folder = dirname(process.argv[1] ?? "");
+const [program, code] = [join(folder, "program.js"), join(folder, "program.code")];
+
+/** The compiled code; `undefined`: there is none yet. */
+function compiled(): Buffer | undefined {
+  try {
+    return readFileSync(code);
+  } catch {
+    return undefined;
+  }
+}
+
+// The program is ASCII: V8 keeps and hashes one byte for each of its characters.
+const script = new Script(`(function (require) {${readFileSync(program, "latin1")}\n})`, {
+  filename: program,
+  cachedData: compiled(),
+  importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
+});
+if (script.cachedDataRejected !== false)
+  process.once("exit", () => {
+    // Another process may be reading it.
+    const part = `${code}.${process.pid}`;
+    writeFileSync(part, script.createCachedData());
+    renameSync(part, code);
+  });
+script.runInThisContext()(createRequire(program));
