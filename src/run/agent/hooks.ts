@@ -6,6 +6,7 @@ import type { Deployment } from "../../deployment.ts";
 import type { AgentSpec, HookTarget } from "../../engine/agent/spec.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
 import { readBytes } from "../../registry/published.ts";
+import { isObject } from "../../skill/json.ts";
 import type { Json, SkillRecord } from "../../skill/manifest.ts";
 import { callInIsolate } from "../../tool/isolate/hook.ts";
 import { resolveHook } from "../../tool/isolate/resolve-hook.ts";
@@ -21,51 +22,48 @@ type Named = Pick<
  * @throws InvalidRequest that names the option
  */
 export function runHooks(spec: Named, records: readonly SkillRecord[]): Record<string, HookTarget> {
+  const named = references(spec);
+  if (named.length === 0) return {};
   const skills = records.map(({ manifest, hooks, uploaded_by }) => ({
     slug: manifest.slug,
     ...(hooks === undefined ? {} : { hooks }),
     ...(uploaded_by === undefined ? {} : { uploaded_by }),
   }));
   const found: Record<string, HookTarget> = {};
-  for (const [option, reference] of references(spec))
-    found[reference] = resolveHook(reference, skills, option);
+  for (const [option, reference] of named) found[reference] = resolveHook(reference, skills, option);
   return found;
 }
 
-function references({
-  tools,
-  skills,
-  policies,
-  compaction,
-  tool_hooks = [],
-  ...spec
-}: Named): [option: string, hook: string][] {
-  const given: [string, Json][] = [
-    ["context_callback", spec.context_callback],
-    ["post_turn_callback", spec.post_turn_callback],
-    ["permissions.on_escalation", policies.permissions?.on_escalation ?? null],
-    ["compact_callback", compaction.compact_callback],
-    ["mask_callback", compaction.mask_callback],
-    ["compress_callback", compaction.compress_callback],
-    ...predicates("permissions.allow", policies.permissions?.allow),
-    ...predicates("permissions.deny", policies.permissions?.deny),
-  ];
+function references(spec: Named): [option: string, hook: string][] {
+  const { tools, skills, policies, compaction, tool_hooks = [] } = spec;
+  const found: [string, string][] = [];
+  const add = (option: string, hook: Json | undefined): void => {
+    if (typeof hook === "string") found.push([option, hook]);
+  };
+  // If a value names a hook, that hook decides about the arguments.
+  const addRules = (option: string, rules: Json | undefined): void => {
+    if (isObject(rules)) for (const [tool, rule] of Object.entries(rules)) add(`${option}.${tool}`, rule);
+  };
+  add("context_callback", spec.context_callback);
+  add("post_turn_callback", spec.post_turn_callback);
+  add("permissions.on_escalation", policies.permissions?.on_escalation);
+  add("compact_callback", compaction.compact_callback);
+  add("mask_callback", compaction.mask_callback);
+  add("compress_callback", compaction.compress_callback);
+  addRules("permissions.allow", policies.permissions?.allow);
+  addRules("permissions.deny", policies.permissions?.deny);
   for (const { definition, executor, handler } of tools) {
-    if (executor === "hook") given.push([`tools.${definition.name}.handler`, handler]);
+    if (executor === "hook") add(`tools.${definition.name}.handler`, handler);
   }
   for (const [index, { pre, post }] of tool_hooks.entries()) {
-    given.push([`tool_hooks.${index}.pre`, pre], [`tool_hooks.${index}.post`, post]);
+    add(`tool_hooks.${index}.pre`, pre);
+    add(`tool_hooks.${index}.post`, post);
   }
   for (const { name, on_activate, on_deactivate } of skills) {
-    given.push([`skills.${name}.on_activate`, on_activate], [`skills.${name}.on_deactivate`, on_deactivate]);
+    add(`skills.${name}.on_activate`, on_activate);
+    add(`skills.${name}.on_deactivate`, on_deactivate);
   }
-  return given.flatMap(([option, hook]) => (typeof hook === "string" ? [[option, hook]] : []));
-}
-
-/** The entries of an option. If a value names a hook, that hook decides about the arguments. */
-function predicates(option: string, entries: Json | undefined): [string, Json][] {
-  if (typeof entries !== "object" || entries === null || Array.isArray(entries)) return [];
-  return Object.entries(entries).map(([tool, rule]) => [`${option}.${tool}`, rule]);
+  return found;
 }
 
 /** @throws InvalidRequest for a reference that the run did not name, and what `callHook` throws */
