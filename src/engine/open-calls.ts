@@ -31,6 +31,7 @@ const resultsIn = (messages: readonly Message[]): ToolResultMessage[] =>
 
 /** A turn of the model with the messages up to the next one; or the messages before the first turn. */
 function completed(messages: Message[]): Message[] {
+  if (isWhole(messages)) return messages;
   const [turn, ...rest] = messages.filter(({ role }) => role !== "tool");
   if (turn === undefined) return [];
   const calls = callsOf(turn);
@@ -43,6 +44,18 @@ function completed(messages: Message[]): Message[] {
       same.map(interrupted),
   );
   return [turn, { role: "tool", results }, ...rest];
+}
+
+/** Whether these are a turn and the results of its calls in their order, as Hull itself keeps them. */
+function isWhole([turn, answer, further]: Message[]): boolean {
+  if (turn?.role !== "assistant" || answer?.role !== "tool" || further !== undefined) return false;
+  const calls = callsOf(turn);
+  const { results } = answer;
+  const isAnswered = ({ id, name }: ToolCallBlock, at: number): boolean =>
+    results[at]?.call_id === id &&
+    results[at]?.name === name &&
+    calls.findIndex((call) => call.id === id) === at;
+  return calls.length > 0 && calls.length === results.length && calls.every(isAnswered);
 }
 
 const interrupted = ({ id, name }: ToolCallBlock): ToolResultMessage => ({
