@@ -16,7 +16,11 @@ const QUOTED = /"(?:\\.|[^"\\])*"?/g;
 
 /** Whether the client does not want to wait: `respond-async` is one of its preferences. */
 export function prefersAsync({ headers }: Request): boolean {
+  const prefer = headers.get("prefer");
+  if (prefer === null) return false;
   // Quoted text is the value of some preference.
-  const preferences = (headers.get("prefer") ?? "").replace(QUOTED, "").split(",");
-  return preferences.some((one) => /^\s*respond-async\s*(?:[;=]|$)/i.test(one));
+  return prefer
+    .replace(QUOTED, "")
+    .split(",")
+    .some((one) => /^\s*respond-async\s*(?:[;=]|$)/i.test(one));
 }

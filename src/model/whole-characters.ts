@@ -17,7 +17,7 @@ export function joined(pass: (text: string) => void): JoinedText {
   return {
     push(piece: string): void {
       const text = half + piece;
-      half = /[\uD800-\uDBFF]$/.exec(text)?.[0] ?? "";
+      half = (text.charCodeAt(text.length - 1) & 0xfc00) === 0xd800 ? text.slice(-1) : "";
       const whole = text.slice(0, text.length - half.length);
       if (whole !== "") pass(whole);
     },
