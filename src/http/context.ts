@@ -13,7 +13,7 @@ import type { Background } from "../log.ts";
 import type { ModelRegistry } from "../model/registry/definition.ts";
 import type { Redactor } from "../redact.ts";
 import type { StoredValue } from "../registry/tool-config/store.ts";
-import type { RunContext, SpanNote, TimingName } from "../run/context.ts";
+import type { LogFields, RunContext, SpanNote, TimingName } from "../run/context.ts";
 import { BOT_ID } from "../skill/config/given.ts";
 
 /** The id that the client sent, if it is a plain word, else a new one. */
@@ -35,8 +35,7 @@ export class RequestContext implements RunContext {
   readonly background: Background;
   /** The mounted route that matched the request; `skill` for the routes of skills. */
   route = "none";
-  /** Fields of the request's log line. */
-  readonly log: Record<string, unknown>;
+  readonly log: LogFields;
   readonly spans?: SpanNote[];
   readonly storedConfig = new Map<string, Promise<StoredValue[]>>();
   /** Whether the body contains `custom_llm_provider`, which LiteLLM's clients send there or in the query. */

@@ -18,6 +18,18 @@ export interface SpanNote {
   [attribute: string]: string | number | boolean | undefined;
 }
 
+/** Fields of a log line. The index of runs reads those that have types here. */
+export interface LogFields {
+  [name: string]: unknown;
+  /** What the call took. The cost of a skill's call stands next to its usage, and so does a budget's refusal. */
+  usage?: { input_tokens: number; output_tokens: number; cost_usd?: number; price_known?: boolean } | null;
+  cost_usd?: number;
+  price_known?: boolean;
+  refused?: boolean | undefined;
+  /** The status of an agent run without a session. */
+  run_status?: string;
+}
+
 export interface RunContext {
   /** What this isolate keeps. */
   readonly deployment: Deployment;
@@ -39,8 +51,7 @@ export interface RunContext {
   readonly startedAt: number;
   /** Keeps work alive after the answer. */
   readonly background: Background;
-  /** Fields of the log line. */
-  readonly log: Record<string, unknown>;
+  readonly log: LogFields;
   /** Ended spans for the log line; absent if the log line has none. */
   readonly spans?: SpanNote[];
   readonly durationMs: number;

@@ -2,7 +2,6 @@
  * Notes the calls that the Worker itself executes in the index of runs: after they have ended, several together; a long
  * call also while it runs. If the Worker dies before that, the note is lost.
  */
-import * as z from "zod/mini";
 import { BudgetExceeded } from "../../errors/budget.ts";
 import { ClientClosedRequest } from "../../errors/run.ts";
 import { HullError, toHullError } from "../../errors.ts";
@@ -17,25 +16,6 @@ import { runId } from "../run-id.ts";
 
 /** A call that runs longer than this, in ms, is also noted while it runs. */
 const LONG_MS = 1000;
-
-/**
- * What the log says that a call took. The cost of a skill's call stands next to its usage, and so does a budget's
- * refusal. An agent run without a session has its status.
- */
-const usageShape = z.lazy(() =>
-  z.object({
-    usage: z.object({
-      input_tokens: z.number(),
-      output_tokens: z.number(),
-      cost_usd: z.optional(z.number()),
-      price_known: z.optional(z.boolean()),
-    }),
-    cost_usd: z.optional(z.number()),
-    price_known: z.optional(z.boolean()),
-    refused: z.optional(z.boolean()),
-    run_status: z.optional(z.string()),
-  }),
-);
 
 /**
  * Runs a call and notes its outcome.
@@ -65,19 +45,18 @@ export async function indexedCall<T>(
 /** @param code of the error that ended the call; `null`: it has an answer */
 function ended(run: RunEntry, code: string | null, log: RunContext["log"]): RunEntry {
   const now = Date.now();
-  // A script has no usage, and to refuse a value costs more than to read one.
-  const data = log.usage === undefined ? undefined : usageShape.safeParse(log).data;
+  const { usage } = log;
   const failed = code === ClientClosedRequest.code ? "cancelled" : "error";
   return {
     ...run,
-    state: code === null ? (data?.run_status ?? "done") : failed,
-    code: code ?? (data?.refused === true ? BudgetExceeded.code : null),
+    state: code === null ? (log.run_status ?? "done") : failed,
+    code: code ?? (log.refused === true ? BudgetExceeded.code : null),
     settled_at: new Date(now).toISOString(),
     duration_ms: now - Date.parse(run.created_at),
-    input_tokens: data?.usage.input_tokens ?? 0,
-    output_tokens: data?.usage.output_tokens ?? 0,
-    cost_usd: data?.cost_usd ?? data?.usage.cost_usd ?? 0,
-    price_known: data?.price_known ?? data?.usage.price_known ?? true,
+    input_tokens: usage?.input_tokens ?? 0,
+    output_tokens: usage?.output_tokens ?? 0,
+    cost_usd: log.cost_usd ?? usage?.cost_usd ?? 0,
+    price_known: log.price_known ?? usage?.price_known ?? true,
   };
 }
 
