@@ -10,10 +10,12 @@ import type { Bindings, Settings } from "../env.ts";
 import { BadRequest } from "../errors/request.ts";
 import { type HullError, Internal } from "../errors.ts";
 import type { Background } from "../log.ts";
+import { type Clock, SharedClock } from "../model/clock.ts";
 import type { ModelRegistry } from "../model/registry/definition.ts";
 import type { Redactor } from "../redact.ts";
 import type { StoredValue } from "../registry/tool-config/store.ts";
 import type { LogFields, RunContext, SpanNote, TimingName } from "../run/context.ts";
+import { isTraced } from "../run/spans.ts";
 import { BOT_ID } from "../skill/config/given.ts";
 
 /** The id that the client sent, if it is a plain word, else a new one. */
@@ -33,6 +35,7 @@ export class RequestContext implements RunContext {
   readonly startedAt: number;
   /** Keeps work alive after the response. */
   readonly background: Background;
+  readonly clock: Clock;
   /** The mounted route that matched the request; `skill` for the routes of skills. */
   route = "none";
   readonly log: LogFields;
@@ -66,6 +69,7 @@ export class RequestContext implements RunContext {
   readonly #timings: Map<TimingName, number>;
   readonly #secrets: Redactor[];
   #caller: Caller | null;
+  #traced: boolean | null = null;
 
   /** @param outer the context that this one is derived from */
   constructor(
@@ -79,6 +83,7 @@ export class RequestContext implements RunContext {
     this.env = deployment.env;
     this.settings = deployment.settings;
     this.background = background;
+    this.clock = outer?.clock ?? new SharedClock();
     this.startedAt = outer?.startedAt ?? Date.now();
     this.log = outer?.log ?? {};
     this.afterwards = outer?.afterwards ?? [];
@@ -158,6 +163,11 @@ export class RequestContext implements RunContext {
   /** Adds ms to one of the measured parts. */
   time(name: TimingName, ms: number): void {
     this.#timings.set(name, (this.#timings.get(name) ?? 0) + ms);
+  }
+
+  get traced(): boolean {
+    this.#traced ??= isTraced();
+    return this.#traced;
   }
 
   get durationMs(): number {

@@ -135,6 +135,7 @@ async function once(
       signal: limit.signal,
       sink,
       now: options.clock.now(),
+      clock: options.clock,
       onBytes: limit.onBytes,
     });
   } catch (error) {

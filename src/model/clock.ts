@@ -36,6 +36,54 @@ export const systemClock: Clock = {
     }),
 };
 
+/** The shared timer first fires after so many ms, if nothing is due earlier. Most limits of a short call have gone by then. */
+const FIRST_LOOK_MS = 250;
+
+interface Limit {
+  /** Unix ms. */
+  due: number;
+  fire: () => void;
+}
+
+/**
+ * The real clock for one request or one object, whose limits share one timer. Most limits are cancelled within
+ * milliseconds, and a timer of the platform costs more than the limit itself. The timer stays when no limit is left: the
+ * platform removes it together with the request, and an object's fires once more.
+ */
+export class SharedClock implements Clock {
+  readonly #limits = new Set<Limit>();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  /** When the timer fires, in Unix ms. */
+  #armed = Number.POSITIVE_INFINITY;
+
+  now = systemClock.now;
+  random = systemClock.random;
+  sleep = systemClock.sleep;
+
+  after = (ms: number, fire: () => void): (() => void) => {
+    const limit = { due: Date.now() + ms, fire };
+    this.#limits.add(limit);
+    if (limit.due < this.#armed) this.#arm(Math.min(ms, FIRST_LOOK_MS));
+    return () => void this.#limits.delete(limit);
+  };
+
+  #arm(ms: number): void {
+    clearTimeout(this.#timer);
+    this.#armed = Date.now() + ms;
+    this.#timer = setTimeout(() => this.#look(), ms);
+  }
+
+  #look(): void {
+    this.#armed = Number.POSITIVE_INFINITY;
+    const now = Date.now();
+    for (const limit of [...this.#limits]) {
+      if (limit.due <= now && this.#limits.delete(limit)) limit.fire();
+    }
+    const next = Math.min(...Array.from(this.#limits, ({ due }) => due));
+    if (next < this.#armed) this.#arm(next - now);
+  }
+}
+
 export interface WaitLimits {
   clock: Clock;
   signal: AbortSignal;

@@ -7,6 +7,7 @@ import { HullError } from "../errors.ts";
 import { isObject } from "../skill/json.ts";
 import { parsedJson } from "../skill/json-depth.ts";
 import type { JsonObject } from "../skill/manifest.ts";
+import type { Clock } from "./clock.ts";
 import { withExtra } from "./extra.ts";
 import { type Failure, failureOfStatus, retryAfterMs } from "./failure.ts";
 import { readFrames } from "./frames.ts";
@@ -41,6 +42,8 @@ export interface ExchangeOptions {
   fetch: typeof fetch;
   /** Unix ms, for a `Retry-After` that is a date. */
   now: number;
+  /** Default: the system's. */
+  clock?: Pick<Clock, "after"> | undefined;
   /** Called at the beginning of a stream and for every piece of it. */
   onBytes?: (() => void) | undefined;
 }
@@ -206,7 +209,7 @@ export async function readStream(
   framing: Wire["framing"],
   reader: StreamReader,
   target: WireTarget,
-  options: Pick<ExchangeOptions, "signal" | "onBytes"> & { onStray?: (text: string) => void },
+  options: Pick<ExchangeOptions, "signal" | "clock" | "onBytes"> & { onStray?: (text: string) => void },
 ): Promise<unknown> {
   await readFrames(
     body,
@@ -215,6 +218,7 @@ export async function readStream(
       max_event: MAX_ANSWER_BYTES,
       max_bytes: MAX_STREAM_BYTES,
       signal: options.signal,
+      clock: options.clock,
       unusable: (reason) => unusable(target, reason),
       cutOff: (reason) => cutOff(target, reason),
       onBytes: options.onBytes,

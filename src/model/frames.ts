@@ -1,6 +1,7 @@
 /** Splits a byte stream into events, whatever its pieces: server-sent events (WHATWG HTML §9.2), or one per line. */
 import { createParser } from "eventsource-parser";
 import type { HullError } from "../errors.ts";
+import { type Clock, systemClock } from "./clock.ts";
 
 export interface StreamEvent {
   /** The `event` field, if given. */
@@ -23,6 +24,8 @@ interface FrameOptions {
   unusable(reason: string): HullError;
   /** Makes the error for a stream that breaks off. */
   cutOff(reason: string): HullError;
+  /** Default: a timer of its own. */
+  clock?: Pick<Clock, "after"> | undefined;
   /** Called for every piece that arrives. */
   onBytes?: (() => void) | undefined;
   /** Called for each piece of text before the first event. */
@@ -96,7 +99,7 @@ export async function readFrames(
     }
   } finally {
     signal.removeEventListener("abort", release);
-    if (done) void toTheEnd(reader);
+    if (done) void toTheEnd(reader, options.clock ?? systemClock);
     else release();
   }
 }
@@ -104,18 +107,21 @@ export async function readFrames(
 /**
  * Waits briefly for a body to end, so that the next request can use the connection; cancels a body that does not end.
  */
-async function toTheEnd(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
+async function toTheEnd(
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+  clock: Pick<Clock, "after">,
+): Promise<void> {
   const cancel = (): void => {
     reader.cancel().catch(() => undefined);
   };
-  const timer = setTimeout(cancel, TAIL_MS);
+  const stop = clock.after(TAIL_MS, cancel);
   try {
     for (let chunks = 0; chunks < TAIL_CHUNKS; chunks++) if ((await reader.read()).done) return;
     cancel();
   } catch {
     // The connection is already gone, which is fine.
   } finally {
-    clearTimeout(timer);
+    stop();
   }
 }
 

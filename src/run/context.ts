@@ -4,6 +4,7 @@ import type { Deployment } from "../deployment.ts";
 import type { PinnedSkills } from "../engine/workflow/answers.ts";
 import type { Bindings, Settings } from "../env.ts";
 import type { Background } from "../log.ts";
+import { type Clock, SharedClock } from "../model/clock.ts";
 import type { StoredValue } from "../registry/tool-config/store.ts";
 
 /** Parts of a run's time that Hull measures separately. */
@@ -51,9 +52,13 @@ export interface RunContext {
   readonly startedAt: number;
   /** Keeps work alive after the answer. */
   readonly background: Background;
+  /** Its limits share one timer. */
+  readonly clock: Clock;
   readonly log: LogFields;
   /** Ended spans for the log line; absent if the log line has none. */
   readonly spans?: SpanNote[];
+  /** Whether the platform traces the request; absent: each span asks. */
+  readonly traced?: boolean;
   readonly durationMs: number;
   /** The measured parts so far, by `<name>_ms`. */
   readonly timings: Record<string, number>;
@@ -84,6 +89,7 @@ export function detachedContext(
     settings,
     storedConfig: new Map(),
     background,
+    clock: new SharedClock(),
     log: {},
     ...(settings.logsSpans ? { spans: [] } : {}),
     get durationMs() {

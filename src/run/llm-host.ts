@@ -16,7 +16,6 @@ import type { Admit } from "../model/admission.ts";
 import { tokensToAsk } from "../model/anthropic.ts";
 import { type BudgetOption, checkBudgetOption } from "../model/budget-option.ts";
 import { chooseModel, reachTarget } from "../model/choices.ts";
-import { systemClock } from "../model/clock.ts";
 import { promptTokens } from "../model/estimate.ts";
 import { announce } from "../model/exchange.ts";
 import { callWithFallback } from "../model/fallback.ts";
@@ -187,7 +186,7 @@ class Host implements LlmHost {
           traced: (request, target, call) => tracedCall(this.#context, request, target, call),
           admit: this.#admit(options, note),
           intercept: this.#mocking.intercept,
-          clock: systemClock,
+          clock: this.#context.clock,
           fetch: (input, init) => globalThis.fetch(input, init),
           ai: this.#context.settings.local ? undefined : env.AI,
           log: (entry) => this.log({ ...entry }),

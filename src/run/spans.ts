@@ -20,7 +20,8 @@ const UNWANTED: OpenSpan = { set() {} };
 /** The most spans of one log line, whose size is limited. */
 const MAX_NOTES = 200;
 
-const isTraced = (): boolean => tracing.getActiveSpan()?.isTraced === true;
+/** Whether the platform traces what runs now. Each answer makes an object of the platform, so a request asks once. */
+export const isTraced = (): boolean => tracing.getActiveSpan()?.isTraced === true;
 
 /** Does work in a span of its own. If the work fails, the span gets only the error's code. */
 export function inSpan<T>(
@@ -29,7 +30,7 @@ export function inSpan<T>(
   attributes: () => Attributes,
   work: (span: OpenSpan) => Promise<T>,
 ): Promise<T> {
-  const traced = isTraced();
+  const { traced = isTraced() } = context;
   if (!traced && context.spans === undefined) return work(UNWANTED);
   const carryOut = async (span: Span | null): Promise<T> => {
     const note = begin(context, name);
@@ -53,7 +54,8 @@ export function inSpan<T>(
 
 /** Opens a span that ends in another place. The returned function ends it; later calls do nothing. */
 export function openSpan(context: RunContext, name: string): (attributes?: Attributes) => void {
-  const span = isTraced() ? tracing.startSpan(name) : null;
+  const { traced = isTraced() } = context;
+  const span = traced ? tracing.startSpan(name) : null;
   if (span === null && context.spans === undefined) return () => {};
   const note = begin(context, name);
   let open = true;

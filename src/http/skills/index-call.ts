@@ -27,7 +27,7 @@ export async function indexedCall<T>(
   carryOut: () => Promise<T>,
 ): Promise<T> {
   const run = beginningCall(id, name, Date.now());
-  const soon = setTimeout(() => indexRun(context, run), LONG_MS);
+  const cancel = context.clock.after(LONG_MS, () => indexRun(context, run));
   try {
     const output = await carryOut();
     indexRun(context, ended(run, null, context.log));
@@ -38,7 +38,7 @@ export async function indexedCall<T>(
     indexRun(context, ended(run, code, context.log));
     throw error;
   } finally {
-    clearTimeout(soon);
+    cancel();
   }
 }
 
