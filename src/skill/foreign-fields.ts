@@ -34,6 +34,12 @@ export const FOREIGN_MODELS: readonly string[] = [
   "opusplan",
 ];
 
+/** A field with which Harn names a function of the skill. */
+const hookOfHarn = (field: string): Missed => ({
+  what: "it calls no function of this name",
+  hint: `Export the function in hooks.ts next to SKILL.md, and write hooks: {${field}: <its name>}.`,
+});
+
 const IN_TOML = "Set [approvals] in hull.toml, or approval_policy in the run's options.";
 
 /** Spelt with hyphens; `_` and capitals within a word are the same. */
@@ -46,6 +52,8 @@ const MISSED: { [field: string]: Missed } = {
         ? node.source !== ""
         : Array.from(node.entries.keys()).some((key) => !key.startsWith("on_")),
   },
+  "on-activate": hookOfHarn("on_activate"),
+  "on-deactivate": hookOfHarn("on_deactivate"),
   context: {
     what: "a sub-agent executes the skill only if a model loads it",
     partly: true,

@@ -41,6 +41,20 @@ test("strict reports all broken rules of the fields, in this order", () => {
   ]);
 });
 
+test("Harn's fields for hooks are sent below hooks", () => {
+  const { diagnostics } = parseSkill(
+    file("name: my-skill\ndescription: d\non_activate: greet\non_deactivate: bye"),
+    { directory: "my-skill" },
+  );
+  expect(diagnostics.map(({ code, field, hint }) => [code, field, hint])).toEqual(
+    ["on_activate", "on_deactivate"].map((field) => [
+      "field_not_carried_out",
+      field,
+      expect.stringContaining(`hooks: {${field}: `),
+    ]),
+  );
+});
+
 test("a finding knows its line, whatever comes before the frontmatter", () => {
   for (const [before, line] of [
     ["", 3],
