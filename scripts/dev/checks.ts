@@ -15,6 +15,7 @@ import { CommandError } from "../command.ts";
 import { loadEnvironment } from "../dotenv.ts";
 import { buildOptionsOf, openProject, type Project } from "../project.ts";
 import { reasonOf } from "../system-error.ts";
+import { checkPrograms } from "../validate/programs.ts";
 import { freePort, portOf } from "./local-addresses.ts";
 import { REPO_DIR } from "./paths.ts";
 import { startRunner } from "./runner.ts";
@@ -193,8 +194,15 @@ async function skillsCheck(project: Project): Promise<Finding> {
     skillsOnly: true,
   });
   const errors = diagnostics.filter(({ diagnostic }) => diagnostic.level === "error").length;
-  if (errors === 0)
-    return { check: "skills", level: "ok", message: `${counted(skills.length, "skill")}, no errors` };
+  const count = counted(skills.length, "skill");
+  if (errors === 0) {
+    const missing = project.config.runner.url === null ? checkPrograms(skills, project.roots) : [];
+    const programs = [...new Set(missing.map(({ program }) => program))];
+    if (programs.length === 0) return { check: "skills", level: "ok", message: `${count}, no errors` };
+    const message = `${count}; this machine lacks ${programs.join(", ")}.`;
+    const remedy = "hull validate --runner shows which skills start what is missing.";
+    return { check: "skills", level: "warning", message, remedy };
+  }
   return {
     check: "skills",
     level: "error",

@@ -6,8 +6,11 @@ import type { BuiltSkill } from "../build/skill.ts";
 import { isExecutable } from "../needs/machine.ts";
 
 /** Programs that a local runner would look for on PATH, but not find. */
-export function checkPrograms(skills: readonly BuiltSkill[], roots: readonly string[]): RootedDiagnostic[] {
-  const found: RootedDiagnostic[] = [];
+export function checkPrograms(
+  skills: readonly BuiltSkill[],
+  roots: readonly string[],
+): (RootedDiagnostic & { program: string })[] {
+  const found: (RootedDiagnostic & { program: string })[] = [];
   for (const { folder, manifest } of skills) {
     const commands: [string, string[]][] = (manifest.llm?.tools ?? []).map((tool, i) => [
       `tools[${i}].command`,
@@ -28,7 +31,7 @@ export function checkPrograms(skills: readonly BuiltSkill[], roots: readonly str
         message: `The program ${program} is not on this machine's PATH, so a local runner cannot start it.`,
         hint: `Install ${program}, or name another program.`,
       };
-      found.push({ root, diagnostic });
+      found.push({ root, diagnostic, program });
     }
   }
   return found;

@@ -51,13 +51,17 @@ const good = () => folder({ "skills/a/SKILL.md": skillText("A") });
 const bad = () => folder({ "skills/a/SKILL.md": skillText("A", "mode: lmm") });
 const warned = () => folder({ "skills/a/SKILL.md": skillText("A", "modell: x") });
 
-test("hull doctor ends the runner also if it does not answer", async () => {
+test("hull doctor ends the runner also if it does not answer, and names programs that skills lack", async () => {
   const listens = `console.log('{"event":"listening","port":1}');\nprocess.stdin.resume();\n`;
   const runner = join(folder({ "runner.cjs": listens }), "runner.cjs");
   vi.stubEnv("HULL_RUNNER_BUNDLE", runner);
   try {
-    const { out } = await hull(["doctor"], { cwd: good() });
+    const lacking = folder({ "skills/a/SKILL.md": skillText("A", "run: [no-such-program, hi]") });
+    const { out } = await hull(["doctor"], { cwd: lacking });
     expect(out).toContain("✘ runner");
+    expect(out).toMatch(
+      /! skills +1 skill; this machine lacks no-such-program\.\n +fix: hull validate --runner/,
+    );
     expect(processesWith(runner)).toEqual([]);
   } finally {
     vi.unstubAllEnvs();
