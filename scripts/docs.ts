@@ -13,7 +13,7 @@ import type { Operation } from "../src/api/operation.ts";
 import { optionGroups } from "../src/api/options.ts";
 import { wordsOf } from "../src/api/shape-schema.ts";
 import { FIXED_ROUTES, type RouteScope } from "../src/skill/fixed-routes.ts";
-import { objectOf } from "../src/skill/json.ts";
+import { objectOf, textOf } from "../src/skill/json.ts";
 import type { Json, JsonObject } from "../src/skill/manifest.ts";
 import { CLIENT_TYPES, clientModule } from "./client-module.ts";
 import { clientTypes } from "./client-types.ts";
@@ -131,7 +131,7 @@ function routeTables(): string {
           : fields
         : "[options](options.md#daemons)";
     });
-    return [...named.map((parameter) => `\`?${text(parameter.name)}\``), bodies.join(" or ")]
+    return [...named.map((parameter) => `\`?${textOf(parameter.name)}\``), bodies.join(" or ")]
       .filter((part) => part !== "" && part !== "`{}`")
       .join(", ");
   };
@@ -224,18 +224,16 @@ function eventsPage(): string {
     const rows = Object.entries(objectOf(schema.properties)).map(([field, value]) => {
       const member = objectOf(value);
       const always = needed.includes(field) ? "" : "?";
-      return [`\`${field}${always}\``, wordsOf(member), text(member.description)];
+      return [`\`${field}${always}\``, wordsOf(member), textOf(member.description)];
     });
     const more = isOpen(additionalProperties) ? "\n\nFurther members depend on what ended." : "";
-    return `## ${name}\n\n${text(description)}\n\n${markdownTable(["Field", "Type", "Meaning"], rows)}${more}\n`;
+    return `## ${name}\n\n${textOf(description)}\n\n${markdownTable(["Field", "Type", "Meaning"], rows)}${more}\n`;
   });
   return [EVENTS, ...sections].join("\n");
 }
 
 const isOpen = (additional: Json | undefined): boolean =>
   additional === true || (additional !== undefined && Object.keys(objectOf(additional)).length === 0);
-
-const text = (value: JsonObject[string] | undefined): string => (typeof value === "string" ? value : "");
 
 function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]): string =>

@@ -7,7 +7,7 @@ import { checkOptions, type OperationRequest, operationInput, runOperation } fro
 import { callBody, completionBody, structuredBody } from "../run/request-bodies.ts";
 import { sessionNamed } from "../run/session-call.ts";
 import type { Begun } from "../session/unlisted/rpc.ts";
-import { isObject } from "../skill/json.ts";
+import { jsonObject } from "../skill/json-shape.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { readJson, readJsonIfAny } from "./body.ts";
 import type { RequestContext } from "./context.ts";
@@ -28,7 +28,7 @@ export const MAX_MODEL_BODY_BYTES = 32 * 1024 * 1024;
 const read = <T>(context: RequestContext, schema: z.ZodMiniType<T>): Promise<T> =>
   readJson(context.request, schema, MAX_MODEL_BODY_BYTES);
 
-const anyObject = z.lazy(() => z.custom<JsonObject>(isObject, "must be an object"));
+const anyObject = z.lazy(jsonObject);
 
 /** A JSON object whose members another reader reads. @throws what `readJson` throws */
 export const objectBody = (context: RequestContext, limit = MAX_MODEL_BODY_BYTES): Promise<JsonObject> =>

@@ -69,8 +69,8 @@ export const messageShape = z.lazy(() => {
 });
 export type PublicMessage = z.infer<typeof messageShape>;
 
-interface Conversation {
-  /** Texts of system messages, in order. They are sent as the system text, whatever their position. */
+export interface Conversation {
+  /** Texts of system (and developer) messages, in order. They are sent as the system text, whatever their position. */
   system: string[];
   messages: Message[];
 }

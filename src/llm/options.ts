@@ -4,7 +4,8 @@ import { checked, type Fault, faultsIn, MAX_FAULTS } from "../engine/fault.ts";
 import { once } from "../memo.ts";
 import { reservedMembers } from "../model/reserved.ts";
 import { isObject, withoutNulls } from "../skill/json.ts";
-import type { Json, JsonObject } from "../skill/manifest.ts";
+import { anyJson, jsonObject } from "../skill/json-shape.ts";
+import type { JsonObject } from "../skill/manifest.ts";
 import { nearest } from "../skill/match.ts";
 import { messageShape } from "./messages.ts";
 import { thinkingShape } from "./thinking.ts";
@@ -24,8 +25,8 @@ function shapes() {
   const number = z.number();
   const count = z.int().check(z.nonnegative());
   const flag = z.boolean();
-  const json = z.custom<Json>((value) => value !== undefined);
-  const object = z.custom<JsonObject>(isObject, "must be an object");
+  const json = anyJson();
+  const object = jsonObject();
   const amount = number.check(z.nonnegative());
   return {
     provider: maybe(text),

@@ -1,7 +1,7 @@
 /** Folds the events of a streamed Anthropic answer into the message of an unstreamed call. */
 
 import { once } from "../memo.ts";
-import { isObject } from "../skill/json.ts";
+import { isObject, textOf } from "../skill/json.ts";
 import { parsedJson } from "../skill/json-depth.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import type { StreamEvent } from "./frames.ts";
@@ -157,6 +157,5 @@ function mergeDelta(value: JsonObject, delta: JsonObject, keep: (piece: string) 
 }
 
 function append(value: JsonObject, key: string, text: string): void {
-  const before = value[key];
-  value[key] = (typeof before === "string" ? before : "") + text;
+  value[key] = textOf(value[key]) + text;
 }

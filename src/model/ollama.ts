@@ -9,7 +9,7 @@ import { textOfBlocks } from "../engine/messages.ts";
 import { ModelLacks } from "../errors/provider.ts";
 import { UnsupportedMediaType } from "../errors/request.ts";
 import { exactJson } from "../skill/exact-json.ts";
-import { isObject, objectOf } from "../skill/json.ts";
+import { isObject, objectOf, textOf } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { callAt, createOllamaStream } from "./ollama-stream.ts";
 import { textBlocks } from "./openai-chat-answer.ts";
@@ -153,7 +153,7 @@ function parseOllama(answer: unknown, target: WireTarget, callId: CallIdSource, 
     ...(message.thinking ? [{ type: "reasoning" as const, text: message.thinking }] : []),
     ...textBlocks(message.content ?? ""),
     ...(message.tool_calls ?? []).map(({ id, function: { name, arguments: given } }, index): Block => {
-      const args = isObject(given) ? given : parseArguments(typeof given === "string" ? given : "");
+      const args = isObject(given) ? given : parseArguments(textOf(given));
       const place = (document: Json): Json | undefined =>
         objectOf(callAt(document, index).function).arguments;
       const text = typeof given === "string" ? given : exactJson(given ?? {}, sent, place);

@@ -1,5 +1,5 @@
 /** Assembles the tool calls of a streamed chat completion from their fragments. */
-import { isObject } from "../skill/json.ts";
+import { isObject, textOf } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { textIn } from "./provider-document.ts";
 
@@ -69,7 +69,7 @@ export function createCallFold(keep: (piece: string) => string, odd: (what: stri
     if (fragment.extra_content !== undefined) call.extra_content = fragment.extra_content;
     const piece = called.arguments;
     if (typeof piece === "string") {
-      call.arguments = (typeof call.arguments === "string" ? call.arguments : "") + keep(piece);
+      call.arguments = textOf(call.arguments) + keep(piece);
       if (typeof fragment.index !== "number") call.braces.feed(piece);
     } else if (piece !== undefined && (piece !== null || call.arguments === undefined)) {
       call.arguments = piece;

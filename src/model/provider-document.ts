@@ -5,7 +5,7 @@ import { firstOf } from "../cut.ts";
 import { FAILURES, type FailureClass } from "../errors/failure-class.ts";
 import { ProviderBadResponse } from "../errors/provider.ts";
 import type { HullError } from "../errors.ts";
-import { isObject } from "../skill/json.ts";
+import { isObject, textOf } from "../skill/json.ts";
 import { parsedJson } from "../skill/json-depth.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { classify } from "./classify.ts";
@@ -39,7 +39,7 @@ export const cutOff = (asked: Asked, reason: string): HullError =>
 export function failedAnswer(asked: Asked, reason: string, document: unknown): HullError {
   const { provider, model } = asked;
   const { provider_message } = providerWords(document);
-  const failure = classify({ status: innerStatus(document), body: textOf(document) });
+  const failure = classify({ status: innerStatus(document), body: classified(document) });
   return new ProviderBadResponse({ provider, model, reason, failure, provider_message });
 }
 
@@ -111,10 +111,7 @@ export function heardOutput({ onOutput }: Sink, keep: (piece: string) => string)
 }
 
 /** A text member; empty if it is not text. */
-export const textIn = (object: JsonObject, key: string): string => {
-  const value = object[key];
-  return typeof value === "string" ? value : "";
-};
+export const textIn = (object: JsonObject, key: string): string => textOf(object[key]);
 
 /**
  * The content of a provider's error document: its message for the operator, its short type or code for the caller.
@@ -123,7 +120,7 @@ export const textIn = (object: JsonObject, key: string): string => {
 export function providerWords(value: unknown): { provider_message?: string; provider_type?: string } {
   const error = errorOf(value);
   if (error === null) {
-    const text = textOf(value).trim();
+    const text = classified(value).trim();
     return text === "" || text === '""' ? {} : { provider_message: firstOf(text, MAX_WORDS) };
   }
   const { message, type, code, status } = error;
@@ -149,5 +146,5 @@ function innerStatus(document: unknown): number | null {
   return typeof code === "number" && code >= 400 && code < 600 ? code : null;
 }
 
-const textOf = (value: unknown): string =>
+const classified = (value: unknown): string =>
   (typeof value === "string" ? value : (JSON.stringify(value) ?? "")).slice(0, MAX_CLASSIFIED);

@@ -7,7 +7,7 @@ import CATALOG_POINTER from "../../migrations/0020_catalog_pointer.sql?raw";
 import { Tables } from "../database.ts";
 import type { Bindings } from "../env.ts";
 import { CatalogUnreadable } from "../errors/request.ts";
-import { isObject } from "../skill/json.ts";
+import { objectOf, textOf } from "../skill/json.ts";
 import type { CatalogPointer } from "../skill/manifest.ts";
 import { POINTER_KEY, pointerOf } from "./published.ts";
 
@@ -121,10 +121,7 @@ async function replaceRow(env: Bindings, revision: number, text: string): Promis
 }
 
 /** `published_at` of a pointer in JSON, also of one that this version cannot read. */
-function timeOf(text: string): string {
-  const pointer: unknown = JSON.parse(text);
-  return isObject(pointer) && typeof pointer.published_at === "string" ? pointer.published_at : "";
-}
+const timeOf = (text: string): string => textOf(objectOf(JSON.parse(text)).published_at);
 
 /** The time of a change: later than that of the pointer that it replaces, whatever the clocks say. */
 function laterThan(before: string, now: Date): string {

@@ -18,6 +18,9 @@ export function withoutNulls(value: Json): Json {
 /** The object itself; anything else becomes an object without members. */
 export const objectOf = (value: unknown): JsonObject => (isObject(value) ? value : {});
 
+/** The text itself; anything else becomes the empty text. */
+export const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
+
 export const isTexts = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((item) => typeof item === "string");
 

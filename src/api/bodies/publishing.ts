@@ -1,7 +1,8 @@
 /** The bodies of requests that publish skills, configure them and make keys. */
 import * as z from "zod/mini";
 import { SCOPES } from "../../auth/api-key.ts";
-import { type Json, sha256 } from "../../skill/manifest.ts";
+import { anyJson } from "../../skill/json-shape.ts";
+import { sha256 } from "../../skill/manifest.ts";
 
 /** Exactly one of `id` and `rollback`; the handler checks that. */
 export const catalogBody = z.lazy(() =>
@@ -30,9 +31,7 @@ export const defaultVersionBody = z.lazy(() => {
   return z.object({ default_version: z.union([z.string(), z.int()], words) });
 });
 
-export const configBody = z.lazy(() =>
-  z.strictObject({ tools: z.custom<Json>((value) => value !== undefined, "is required") }),
-);
+export const configBody = z.lazy(() => z.strictObject({ tools: anyJson("is required") }));
 
 export const keyBody = z.lazy(() => {
   const tenant = z.regex(

@@ -4,8 +4,7 @@ import { DELIVERIES } from "../../engine/agent/records.ts";
 import { sessionId } from "../../engine/session-id.ts";
 import { messageShape, partShape } from "../../llm/messages.ts";
 import { transcriptShape } from "../../llm/transcript.ts";
-import { isObject } from "../../skill/json.ts";
-import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { anyJson, jsonObject } from "../../skill/json-shape.ts";
 
 const maybe = z.exactOptional;
 const count = () => z.int().check(z.nonnegative());
@@ -18,7 +17,7 @@ export const openBody = z.lazy(() =>
   z.strictObject({
     id: maybe(sessionId()),
     // A record would drop the key "__proto__".
-    metadata: maybe(z.custom<JsonObject>(isObject, "must be an object")),
+    metadata: maybe(jsonObject()),
     transcript: maybe(transcriptShape),
   }),
 );
@@ -58,7 +57,7 @@ export const decisionBody = z.lazy(() =>
 export const toolResultBody = z.lazy(() =>
   z.strictObject({
     tool_call_id: z.string(),
-    content: z.custom<Json>((value) => value !== undefined, "is required"),
+    content: anyJson("is required"),
     is_error: z._default(z.boolean(), false),
   }),
 );

@@ -4,17 +4,14 @@ import { CRASH_PLACES } from "../../engine/workflow/crash-places.ts";
 import { editInput } from "../../engine/workflow/edit.ts";
 import { once } from "../../memo.ts";
 import { MAX_AHEAD_MS } from "../../skill/field-kinds.ts";
-import { isObject } from "../../skill/json.ts";
-import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { anyJson, jsonObject } from "../../skill/json-shape.ts";
 import { policyShape } from "../../skill/policy.ts";
 
 const maybe = z.exactOptional;
-const json = () => z.custom<Json>((value) => value !== undefined);
-const object = () => z.custom<JsonObject>(isObject, "must be an object");
 /** A graph, unchecked: `readGraph` checks it. */
-export const anyGraph = json();
+export const anyGraph = anyJson();
 /** Artifacts, unchecked: `readArtifacts` checks them. */
-export const anyArtifacts = json();
+export const anyArtifacts = anyJson();
 const text = () => z.string().check(z.minLength(1));
 
 export const validateBody = z.lazy(() =>
@@ -28,7 +25,7 @@ export const executeBody = z.lazy(() =>
     graph: maybe(anyGraph),
     workflow: maybe(text()),
     artifacts: maybe(anyArtifacts),
-    options: maybe(object()),
+    options: maybe(jsonObject()),
   }),
 );
 export type ExecuteBody = z.infer<typeof executeBody>;
@@ -42,7 +39,7 @@ export const forkRunBody = z.lazy(() =>
 export type ForkRunBody = z.infer<typeof forkRunBody>;
 export const migrateBody = z.lazy(() => z.strictObject({ graph: maybe(anyGraph), workflow: maybe(text()) }));
 export const signalBody = z.lazy(() =>
-  z.strictObject({ name: text(), key: maybe(z.nullable(z.string())), payload: maybe(json()) }),
+  z.strictObject({ name: text(), key: maybe(z.nullable(z.string())), payload: maybe(anyJson()) }),
 );
 export const answerBody = z.lazy(() =>
   z.strictObject({
@@ -59,10 +56,12 @@ const MAX_CRASHES = 100;
 const testShape = () =>
   z.strictObject({
     virtual_time: maybe(z.boolean()),
-    mocks: maybe(z.record(z.string(), z.array(json()))),
+    mocks: maybe(z.record(z.string(), z.array(anyJson()))),
     approvals: maybe(z.record(z.string(), z.enum(["approve", "deny"]))),
     signals: maybe(
-      z.array(z.strictObject({ name: text(), key: maybe(z.nullable(z.string())), payload: maybe(json()) })),
+      z.array(
+        z.strictObject({ name: text(), key: maybe(z.nullable(z.string())), payload: maybe(anyJson()) }),
+      ),
     ),
     crashes: maybe(
       z
@@ -91,17 +90,17 @@ export const workflowOptions = once(() =>
     max_concurrent: maybe(z.int().check(z.positive(), z.lte(100))),
     deadline_ms: maybe(z.int().check(z.positive(), z.lte(MAX_AHEAD_MS))),
     compensation_ms: maybe(z.int().check(z.positive(), z.lte(MAX_COMPENSATION_MS))),
-    resume_run: maybe(z.union([text(), object()], "must be a run's id or record")),
-    replay_run: maybe(z.union([text(), object()], "must be a run's id or record")),
+    resume_run: maybe(z.union([text(), jsonObject()], "must be a run's id or record")),
+    replay_run: maybe(z.union([text(), jsonObject()], "must be a run's id or record")),
     persist_path: maybe(text()),
     resume_path: maybe(text()),
     replay_path: maybe(text()),
     replay_mode: maybe(z.literal("deterministic")),
     parent_run_id: maybe(text()),
     root_run_id: maybe(text()),
-    metadata: maybe(object()),
-    audit: maybe(object()),
-    policy: maybe(object()),
+    metadata: maybe(jsonObject()),
+    audit: maybe(jsonObject()),
+    policy: maybe(jsonObject()),
     test: maybe(testShape()),
   }),
 );
@@ -119,15 +118,15 @@ export const editBody = z.lazy(() =>
 export const taskRunBody = z.lazy(() =>
   z.strictObject({
     task: text(),
-    flow: z.union([text(), object()], "must be a graph or the name of a workflow"),
-    overrides: maybe(object()),
+    flow: z.union([text(), jsonObject()], "must be a graph or the name of a workflow"),
+    overrides: maybe(jsonObject()),
     artifacts: maybe(anyArtifacts),
   }),
 );
 export type TaskRunBody = z.infer<typeof taskRunBody>;
-export const runSessionBody = z.lazy(() => z.strictObject({ result: object() }));
-export const newSessionBody = z.lazy(() => z.strictObject({ metadata: maybe(object()) }));
-export const persistBody = z.lazy(() => z.strictObject({ session: object(), path: maybe(z.string()) }));
+export const runSessionBody = z.lazy(() => z.strictObject({ result: jsonObject() }));
+export const newSessionBody = z.lazy(() => z.strictObject({ metadata: maybe(jsonObject()) }));
+export const persistBody = z.lazy(() => z.strictObject({ session: jsonObject(), path: maybe(z.string()) }));
 export const restoreBody = z.lazy(() => z.strictObject({ path: text() }));
 /** Of `session_<operation>`: the options of that operation on transcripts are further members. */
-export const ofSessionBody = z.lazy(() => z.looseObject({ session: object() }));
+export const ofSessionBody = z.lazy(() => z.looseObject({ session: jsonObject() }));

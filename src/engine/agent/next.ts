@@ -1,5 +1,5 @@
 /** Decides what an agent run does next, from its state alone. Pure. */
-import { asJson, fromJson, isObject } from "../../skill/json.ts";
+import { asJson, fromJson, isObject, textOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { Message, ToolDefinition } from "../messages.ts";
 import { withResults } from "../open-calls.ts";
@@ -365,7 +365,7 @@ function postTurnAnswer(answer: Json): { message: string; stop: boolean } {
   if (answer === true) return { message: "", stop: true };
   if (!isObject(answer)) return { message: "", stop: false };
   const { message, stop } = answer;
-  return { message: typeof message === "string" ? message : "", stop: stop === true };
+  return { message: textOf(message), stop: stop === true };
 }
 
 /**

@@ -1,8 +1,9 @@
 /** Artifacts of a workflow: one stage makes them and later ones read them. Pure. */
 import * as z from "zod/mini";
 import { once } from "../../memo.ts";
-import { isObject, withoutNulls } from "../../skill/json.ts";
-import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { withoutNulls } from "../../skill/json.ts";
+import { jsonObject } from "../../skill/json-shape.ts";
+import type { Json } from "../../skill/manifest.ts";
 import { type Fault, shapeErrors } from "../fault.ts";
 
 const maybe = z.exactOptional;
@@ -66,7 +67,7 @@ const shape = once(() => {
     estimated_tokens: maybe(z.int().check(z.nonnegative())),
     /** Id of the node that made it; `null`: it came with the request. */
     stage: maybe(nullable),
-    metadata: maybe(z.custom<JsonObject>(isObject, "must be an object")),
+    metadata: maybe(jsonObject()),
   });
 });
 export const artifactShape = () => shape();

@@ -2,26 +2,25 @@
 import * as z from "zod/mini";
 import { maybe } from "../../answer-shape.ts";
 import { canonicalJson } from "../../skill/canonical.ts";
-import { asJson, isObject } from "../../skill/json.ts";
+import { asJson, textOf } from "../../skill/json.ts";
+import { jsonObject } from "../../skill/json-shape.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { intersectPolicies } from "../agent/policy.ts";
 import { type Fault, faultsBelow } from "../fault.ts";
 import { type Graph, readGraph } from "./graph.ts";
 import { toolNames, validateGraph } from "./validate.ts";
 
-const object = () => z.custom<JsonObject>(isObject, "must be an object");
-
 /** The input of an operation besides the graph. */
 type EditInput = z.infer<ReturnType<typeof editInput>>;
 export const editInput = () =>
   z.object({
     node_id: maybe(z.string()),
-    node: maybe(object()),
-    edge: maybe(object()),
+    node: maybe(jsonObject()),
+    edge: maybe(jsonObject()),
     from: maybe(z.string()),
     to: maybe(z.string()),
     /** A text for `set_output_visibility`, else an object. */
-    policy: maybe(z.union([z.string().check(z.minLength(1)), object()], "must be an object")),
+    policy: maybe(z.union([z.string().check(z.minLength(1)), jsonObject()], "must be an object")),
     reason: maybe(z.string()),
   });
 
@@ -210,8 +209,6 @@ function policyReport(graph: Graph) {
     }),
   };
 }
-
-const textOf = (value: Json | undefined): string => (typeof value === "string" ? value : "");
 
 /** The differences of two graphs. @throws nothing: a graph that cannot be read is a fault */
 export function diffGraphs(left: Json, right: Json, newId: () => string): Edited {

@@ -3,6 +3,7 @@ import * as z from "zod/mini";
 import { once } from "../../memo.ts";
 import { MAX_AHEAD_MS } from "../../skill/field-kinds.ts";
 import { isObject, withoutNulls } from "../../skill/json.ts";
+import { anyJson, jsonObject } from "../../skill/json-shape.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { approvalPolicyShape, policyShape } from "../../skill/policy.ts";
 import { type Fault, shapeErrors } from "../fault.ts";
@@ -37,8 +38,8 @@ const shapes = once(() => {
   const texts = z.array(text);
   const count = z.int().check(z.nonnegative());
   const positive = z.int().check(z.positive());
-  const object = z.custom<JsonObject>(isObject, "must be an object");
-  const json = z.custom<Json>((value) => value !== undefined);
+  const object = jsonObject();
+  const json = anyJson();
   const wait = z.strictObject({
     sleep_ms: maybe(count.check(z.lte(MAX_WAIT_MS))),
     until: maybe(z.iso.datetime({ offset: true, error: "must be a time as RFC 3339" })),

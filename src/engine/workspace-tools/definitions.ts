@@ -23,7 +23,8 @@ interface Facts {
   annotations: ToolAnnotations;
 }
 
-const text = (description: string) => ({ type: "string", description });
+/** A parameter that is text. */
+export const text = (description: string) => ({ type: "string", description });
 const whole = (description: string, minimum = 0) => ({ type: "integer", minimum, description });
 const PATH = "Path of the file: absolute, or relative to the folder that the last command ended in";
 const reads = (kind: "read" | "search", path: string): ToolAnnotations => ({

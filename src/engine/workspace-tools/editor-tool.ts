@@ -1,10 +1,9 @@
 /** Anthropic's text editor for code execution: views, creates and changes files of the work folder. Pure. */
 import { counted } from "../../plural.ts";
 import type { AgentTool } from "../agent/spec.ts";
+import { text } from "./definitions.ts";
 
 export const EDITOR_TOOL = "text_editor_code_execution" as const;
-
-const text = (description: string) => ({ type: "string", description });
 
 /** The tool for the run's specification. */
 export function editorTool(): AgentTool {

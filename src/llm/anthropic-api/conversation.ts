@@ -1,7 +1,7 @@
 /** The messages of an Anthropic client as canonical messages. */
 import { firstOf } from "../../cut.ts";
 import type { Block, Media, Message, Part, SystemBlock, ToolResultMessage } from "../../engine/messages.ts";
-import { isObject } from "../../skill/json.ts";
+import { isObject, textOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { decodeBlock, isEncodedBlock } from "../foreign-blocks.ts";
 import { textMember, wrong } from "../members.ts";
@@ -178,7 +178,7 @@ class Reader {
   }
 
   #unknown(block: JsonObject, path: string): Part {
-    const type = typeof block.type === "string" ? block.type : "";
+    const type = textOf(block.type);
     const { source } = block;
     const stored = isObject(source) && typeof source.file_id === "string" ? source.file_id : null;
     const of = stored === null ? "" : ` of a file that is not stored here, ${firstOf(stored, 64)}`;
@@ -218,7 +218,7 @@ class Reader {
       case "text":
         return [{ type: "output_text", text: textMember(block, "text", path) }];
       case "thinking": {
-        const signature = typeof block.signature === "string" ? block.signature : "";
+        const signature = textOf(block.signature);
         const own = signature === "" ? {} : { signature };
         return [
           decodeBlock(signature) ?? { type: "reasoning", text: textMember(block, "thinking", path), ...own },

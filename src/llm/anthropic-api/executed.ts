@@ -9,7 +9,7 @@ import {
   stderrShown,
 } from "../../engine/workspace-tools/command-result.ts";
 import { EDITOR_TOOL } from "../../engine/workspace-tools/editor-tool.ts";
-import { isObject } from "../../skill/json.ts";
+import { isObject, textOf } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { ToolCallIds } from "../tool-call-ids.ts";
 
@@ -81,13 +81,13 @@ function editorContent({ status, content, value, error_category }: AgentToolResu
 function editorText({ type, content, lines, is_file_update, error_message }: JsonObject): string {
   switch (type) {
     case `${EDITOR_TOOL}_view_result`:
-      return typeof content === "string" ? content : "";
+      return textOf(content);
     case `${EDITOR_TOOL}_create_result`:
       return is_file_update === true ? "Replaced the file." : "Created the file.";
     case `${EDITOR_TOOL}_str_replace_result`:
       return Array.isArray(lines) ? lines.join("\n") : "Edited the file.";
     default:
-      return typeof error_message === "string" ? error_message : "";
+      return textOf(error_message);
   }
 }
 
@@ -98,8 +98,6 @@ function faultOf({ status, exit_code, error_category, value }: AgentToolResult):
   if (error_category === "timeout") return "execution_time_exceeded";
   return error_category === "schema_validation" ? "invalid_tool_input" : "unavailable";
 }
-
-const textIn = (value: unknown): string => (typeof value === "string" ? value : "");
 
 /** The call that a block shows; `null`: it shows none. */
 export function executedCall({ type, id, name, input }: JsonObject): ToolCallBlock | null {
@@ -137,7 +135,7 @@ export function executedResult(
     call_id,
     name,
     content:
-      isCommand(name) && !failed ? sentCommand(textIn(stdout), textIn(stderr), exit_code) : texts.join("\n"),
+      isCommand(name) && !failed ? sentCommand(textOf(stdout), textOf(stderr), exit_code) : texts.join("\n"),
     is_error: failed || (exit_code !== null && exit_code !== 0),
   };
 }

@@ -10,7 +10,7 @@ import type {
 import type { ContainerTool } from "../../engine/workspace-tools/code-tools.ts";
 import { EDITOR_TOOL } from "../../engine/workspace-tools/editor-tool.ts";
 import { reservedMembers } from "../../model/reserved.ts";
-import { isObject, textsIn } from "../../skill/json.ts";
+import { isObject, textOf, textsIn } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { type ContainerParams, containerShape, readContainer } from "../container-params.ts";
 import {
@@ -255,7 +255,7 @@ function readTools(list: readonly JsonObject[]): ReadTools {
     if (!isObject(input_schema)) throw wrong(`${path}.input_schema`, "a JSON Schema object is required");
     definitions.push({
       name,
-      description: typeof description === "string" ? description : "",
+      description: textOf(description),
       parameters: input_schema,
       ...(strict === true ? { strict } : {}),
     });

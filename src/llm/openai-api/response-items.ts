@@ -6,21 +6,15 @@ import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { decodeBlock } from "../foreign-blocks.ts";
 import { textMember, wrong } from "../members.ts";
-import { addResults } from "../messages.ts";
+import { addResults, type Conversation } from "../messages.ts";
 import { checkAnswered, ToolCallIds } from "../tool-call-ids.ts";
 import { CLIENT_CALLS, CLIENT_OUTPUTS, clientCall, foundTools } from "./client-tools.ts";
 import { compactedText } from "./compaction.ts";
 import { filePart, imagePart, namedFile, type OwnPart, partsOf, textOf } from "./message-content.ts";
 import { SHELL } from "./shell-items.ts";
 
-interface ItemConversation {
-  /** Texts of system and developer messages, in order. */
-  system: string[];
-  messages: Message[];
-}
-
 /** @param pathOf gives the path of an item in the request. @throws InvalidRequest for an item without a form in a conversation */
-export function readItems(items: readonly JsonObject[], pathOf: (index: number) => string): ItemConversation {
+export function readItems(items: readonly JsonObject[], pathOf: (index: number) => string): Conversation {
   const reader = new ItemReader();
   for (const [index, item] of items.entries()) reader.read(item, pathOf(index));
   return reader.conversation();

@@ -1,7 +1,8 @@
 /** Transcripts that are created, forked and ended. Pure. */
 import * as z from "zod/mini";
 import { asJson } from "../../skill/json.ts";
-import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { anyJson } from "../../skill/json-shape.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
 import { emptyTranscript, extraEvent, type IdSource, type Transcript } from "../transcript.ts";
 
 const maybe = z.exactOptional;
@@ -56,8 +57,6 @@ export function moved(transcript: Transcript, to: keyof typeof STATES, ids: IdSo
   return noted({ ...transcript, state: STATES[to] }, `transcript_${to}`, {}, ids);
 }
 
-const json = () => z.custom<Json>((value) => value !== undefined);
-
 /** An asset as given; missing members are filled in. */
 export const assetShape = z.lazy(() =>
   z.strictObject({
@@ -69,8 +68,8 @@ export const assetShape = z.lazy(() =>
     path: maybe(z.string()),
     storage: maybe(z.string()),
     visibility: maybe(z.enum(["public", "private", "internal"])),
-    data: maybe(json()),
-    metadata: maybe(z.record(z.string(), json())),
+    data: maybe(anyJson()),
+    metadata: maybe(z.record(z.string(), anyJson())),
   }),
 );
 

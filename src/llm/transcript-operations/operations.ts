@@ -2,7 +2,7 @@
 import * as z from "zod/mini";
 import { faultsIn } from "../../engine/fault.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
-import type { Json } from "../../skill/manifest.ts";
+import { anyJson } from "../../skill/json-shape.ts";
 import { messageShape, type PublicMessage } from "../messages.ts";
 import { refused } from "../prepare.ts";
 import { type Transcript, transcriptShape, withPublic } from "../transcript.ts";
@@ -19,8 +19,7 @@ import {
 import { eventsOf, fromMessages, renderFull, renderVisible, statsOf } from "./view.ts";
 
 const maybe = z.exactOptional;
-const json = (message?: string) => z.custom<Json>((value) => value !== undefined, message);
-const metadata = () => ({ metadata: maybe(z.record(z.string(), json())) });
+const metadata = () => ({ metadata: maybe(z.record(z.string(), anyJson())) });
 
 /** An operation that reads a conversation, if there is one. */
 const look = (see: (seen: Transcript | null, deps: OperationDeps) => unknown): Operation =>
@@ -38,8 +37,8 @@ const append = (
   operation(
     () => ({
       ...transcriptFields(),
-      ...Object.fromEntries(fields.map((name) => [name, maybe(json())])),
-      ...Object.fromEntries(needed.map((name) => [name, json("is required")])),
+      ...Object.fromEntries(fields.map((name) => [name, maybe(anyJson())])),
+      ...Object.fromEntries(needed.map((name) => [name, anyJson("is required")])),
     }),
     (body: TranscriptInput & JsonFields, { ids }) => {
       const whole = requiredTranscript(body, ids);

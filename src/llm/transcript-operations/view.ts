@@ -1,6 +1,7 @@
 /** Views of transcripts: their events, as text, and counted. Pure. */
 import * as z from "zod/mini";
 import { count, type Shaped } from "../../answer-shape.ts";
+import { textOf } from "../../skill/json.ts";
 import type { PublicMessage } from "../messages.ts";
 import {
   emptyTranscript,
@@ -24,13 +25,11 @@ export function eventsOf(transcript: Transcript, ids: IdSource): TranscriptEvent
   return [...messages.map((message) => messageEvent(message, ids)), ...events];
 }
 
-const text = (value: unknown): string => (typeof value === "string" ? value : "");
-
 /** Lines `role: text` of the public events. */
 export function renderVisible(events: readonly TranscriptEvent[]): string {
   return events
-    .filter((event) => event.visibility === "public" && text(event.text) !== "")
-    .map((event) => `${text(event.role)}: ${text(event.text)}`)
+    .filter((event) => event.visibility === "public" && textOf(event.text) !== "")
+    .map((event) => `${textOf(event.role)}: ${textOf(event.text)}`)
     .join("\n");
 }
 
@@ -38,9 +37,9 @@ export function renderVisible(events: readonly TranscriptEvent[]): string {
 export function renderFull(events: readonly TranscriptEvent[]): string {
   return events
     .map((event) => {
-      const said = [text(event.text), ...callsIn(event.blocks)].filter((part) => part !== "").join("\n");
+      const said = [textOf(event.text), ...callsIn(event.blocks)].filter((part) => part !== "").join("\n");
       const shown = said === "" ? `(${event.kind})` : said;
-      return `[${text(event.visibility)}] ${text(event.role)}: ${shown}`;
+      return `[${textOf(event.visibility)}] ${textOf(event.role)}: ${shown}`;
     })
     .join("\n");
 }
