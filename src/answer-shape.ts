@@ -18,7 +18,7 @@ export function about<T extends z.core.$ZodType>(shape: T, description: string):
   return shape;
 }
 
-/** The shape as a schema of its own in the OpenAPI document: wherever another shape has it, there is a reference. */
+/** The shape as a schema of its own in the OpenAPI document, to which other shapes refer. */
 export function named<T extends z.core.$ZodType>(schema: string, shape: T): T {
   z.globalRegistry.add(shape, { ...z.globalRegistry.get(shape), schema });
   return shape;
@@ -39,5 +39,5 @@ export const digest = () => named("Digest", z.string().check(z.regex(/^[0-9a-f]{
 export const json = () => z.custom<Json>();
 export const object = <T = JsonObject>() => z.custom<T>(isObject);
 export const objects = () => z.array(object());
-/** A document that Hull passes on as it has it. @param schema describes it in the OpenAPI document */
+/** A document that Hull passes on unchanged. @param schema describes it in the OpenAPI document */
 export const document = <T = JsonObject>(schema: string) => named(schema, z.custom<T>(isObject));

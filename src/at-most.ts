@@ -1,6 +1,6 @@
 /**
- * Waits for work, at most `ms`; returns what the work does or, if the time is over, what `late` does, which may throw. The
- * work goes on.
+ * Waits for work, but at most `ms`. Returns the result of the work or, if the time is over, that of `late`, which may
+ * throw. The work continues.
  */
 export function atMost<T, L>(work: Promise<T>, ms: number, late: () => L): Promise<T | L> {
   const { promise, resolve, reject } = Promise.withResolvers<T | L>();

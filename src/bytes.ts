@@ -25,7 +25,10 @@ export function join<B extends ArrayBufferLike>(
 /** So many chunks are copied into one. */
 const TOGETHER = 256;
 
-/** Chunks of one body. Programs and clients may write single bytes, and each chunk from a socket takes some KB besides its own. */
+/**
+ * Chunks of one body. Programs and clients may write single bytes, and a chunk from a socket takes some KB more than it
+ * holds.
+ */
 export class Gathered {
   #chunks: Uint8Array[] = [];
   #last: Uint8Array[] = [];

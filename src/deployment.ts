@@ -75,7 +75,7 @@ export class Deployment {
   readonly isolates: Isolates | null;
   readonly isolateNames = new IsolateNames();
   readonly metrics = new Metrics();
-  /** In local dev, ends what a request does, by the name of its run: its client left. */
+  /** Local dev: by the name of a run, what ends the work of its request after the client has left. */
   readonly clients = new RecentMap<string, () => void>(1000);
   readonly knownModels = new WeakMap<ModelRegistry, KnownModels>();
   /** By tenant. */

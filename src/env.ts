@@ -188,7 +188,7 @@ const DEPLOYED_RATE = { requests: 120, window_s: 60 };
 
 const grantsShape = z.lazy(() => z.record(z.string(), z.array(z.string())));
 
-/** One of these words. Its fault quotes the value, which is no secret. */
+/** One of these words. Its fault quotes the value, which is not a secret. */
 const choice = <const T extends string>(words: readonly T[], must: string) =>
   z.enum(words, { error: ({ input }) => `${must}, not ${JSON.stringify(input)}` });
 

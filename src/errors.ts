@@ -101,7 +101,7 @@ export const StorageUnreadable = define("storage_unreadable", 503, "Storage unre
   detail: LATER_STORAGE,
 }));
 
-/** R2, D1, KV or a Durable Object is away for a moment. */
+/** R2, D1, KV or a Durable Object is unavailable for a moment. */
 export const StorageUnavailable = define<{ cause: string }>(
   "storage_unavailable",
   503,
@@ -120,7 +120,7 @@ export const StorageUnavailable = define<{ cause: string }>(
 const STORAGE_AWAY =
   /Network connection lost|caused object to be reset|reset because its code was updated|due to transient issue on remote node|Replica disconnected from primary|D1 DB is overloaded|\((?:10001|10043|10058)\)$|^KV \w+ failed: (?:429|5\d\d)\b/;
 
-/** Whether an error is the platform's, and may be over soon. Durable Objects say so in properties. */
+/** Whether an error is the platform's, and may pass soon. Durable Objects say so in properties. */
 const isStorageAway = (error: Error): boolean =>
   STORAGE_AWAY.test(error.message) ||
   Reflect.get(error, "retryable") === true ||

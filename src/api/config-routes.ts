@@ -14,20 +14,20 @@ const parameters = [
   slug,
   query("bot", "A profile's values instead of those that count for every profile.", BOT),
 ];
-const said = "The values that count now";
+const outcome = "The values that count now";
 
 export const CONFIG_OPERATIONS = {
   getConfig: reads(
     "skills",
     "What the tenant configured of the skill's tools; of secrets only whether they are set",
     schema("ToolConfig"),
-    { said, parameters },
+    { outcome, parameters },
   ),
   putConfig: reads(
     "skills",
     "Sets the values that it names; null resets one to the layer below",
     schema("ToolConfig"),
-    { said, parameters, body: body(schema("ToolConfigChange")) },
+    { outcome, parameters, body: body(schema("ToolConfigChange")) },
   ),
 } satisfies Operations;
 

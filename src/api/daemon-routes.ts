@@ -13,7 +13,7 @@ const NOTHING = maybeBody(nothing);
 
 export const DAEMON_OPERATIONS = {
   listDaemons: reads("sessions", "The tenant's daemons, the newest first", schema("Daemons"), {
-    said: "The page",
+    outcome: "The page",
     parameters: PAGE,
   }),
   spawnDaemon: daemon(
@@ -33,10 +33,10 @@ export const DAEMON_OPERATIONS = {
     "sessions",
     "A daemon with its snapshot and the beginning of its queue",
     schema("DaemonSnapshot"),
-    { said: "The daemon", parameters: [ID] },
+    { outcome: "The daemon", parameters: [ID] },
   ),
   listDaemonWakes: reads("sessions", "The wakes of a daemon, the newest first", schema("DaemonWakes"), {
-    said: "The page",
+    outcome: "The page",
     parameters: [ID, ...PAGE],
   }),
   deleteDaemon: removes("sessions", "Stops a daemon and removes all its data, including its session", [ID]),

@@ -60,11 +60,11 @@ const fields = (...names: string[]): JsonObject => ({
   },
 });
 
-/** A page for people. @param said what it is */
-const page = (summary: string, said: string, more: Partial<Operation> = {}): Operation => ({
+/** A page for people. @param outcome what it is */
+const page = (summary: string, outcome: string, more: Partial<Operation> = {}): Operation => ({
   tag: "operation",
   summary,
-  answers: { 200: answer(said, HTML) },
+  answers: { 200: answer(outcome, HTML) },
   ...more,
 });
 
@@ -126,7 +126,7 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
     answers: { 303: SEES_OTHER },
     never: [422],
   },
-  healthz: reads("operation", "Whether the Worker runs", schema("Health"), { said: "It runs" }),
+  healthz: reads("operation", "Whether the Worker runs", schema("Health"), { outcome: "It runs" }),
   readyz: {
     tag: "operation",
     summary: "Whether catalog and runner are usable",
@@ -250,7 +250,7 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
     "skills",
     "State and result of an idempotent or asynchronous call",
     schema("Execution"),
-    { said: "The execution", parameters: [inPath("id")] },
+    { outcome: "The execution", parameters: [inPath("id")] },
   ),
   deleteExecution: {
     tag: "skills",
@@ -267,7 +267,7 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
   },
   getExecutionEvents: follows("skills", "The events so far, then future ones", [inPath("id")]),
   listObjects: reads("publishing", "Keys of the stored objects", schema("ObjectKeys"), {
-    said: "Keys",
+    outcome: "Keys",
     parameters: [CURSOR],
     never: [400],
   }),
@@ -283,7 +283,7 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
     "publishing",
     "Which catalog is served, and who published it",
     schema("ServedCatalog"),
-    { said: "The catalog", faults: [503] },
+    { outcome: "The catalog", faults: [503] },
   ),
   publishCatalog: {
     tag: "publishing",
@@ -299,10 +299,10 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
     "publishing",
     "The served version of a published skill: its digest and its record",
     schema("PublishedSkill"),
-    { said: "The version", parameters: [inPath("slug")] },
+    { outcome: "The version", parameters: [inPath("slug")] },
   ),
   listKeys: reads("operation", "API keys, without the keys themselves", schema("ApiKeys"), {
-    said: "Keys",
+    outcome: "Keys",
     parameters: [...paged("Keys"), query("tenant", "One tenant's keys only; for the operator.", TEXT)],
   }),
   addKey: {
@@ -313,7 +313,7 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
     answers: { 201: answer("The key", json(schema("ShownApiKey"))) },
     faults: [502],
   },
-  revokeKey: removes("operation", "Revokes an API key", [inPath("id")], { said: "It is revoked" }),
+  revokeKey: removes("operation", "Revokes an API key", [inPath("id")], { outcome: "It is revoked" }),
   mcp: {
     tag: "skills",
     summary: "The skills as tools, prompts and resources of an MCP server (Streamable HTTP, no sessions)",

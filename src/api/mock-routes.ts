@@ -29,14 +29,14 @@ export const MOCK_OPERATIONS = {
     faults: [404],
   },
   clearMocks: removes("models", `Empties queue, calls and cache; ${ONLY}`, [SCOPE], {
-    said: "They are gone",
+    outcome: "They are gone",
     faults: [400, 404],
   }),
   listMockCalls: reads(
     "models",
     `The recorded calls, including retries, the oldest first; ${ONLY}`,
     pageOf(ref("schemas", "MockCall")),
-    { said: "Calls", parameters: [SCOPE, ...paged("Calls")], faults: [404] },
+    { outcome: "Calls", parameters: [SCOPE, ...paged("Calls")], faults: [404] },
   ),
 } satisfies Operations;
 

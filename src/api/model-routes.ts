@@ -60,7 +60,7 @@ export const MODEL_OPERATIONS = {
     query("model", "The id of a model; the provider's default one without it.", TEXT),
   ),
   putCapabilities: reads("models", "Replaces the tenant's own capability rules", schemaOf(tenantRules), {
-    said: "They count from now on",
+    outcome: "They count from now on",
     body: {
       required: true,
       description: "TOML: `[[provider.<name>]]` rules and `[provider_family]`.",

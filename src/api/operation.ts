@@ -33,12 +33,12 @@ export const json = (schema: Json): JsonObject => ({ "application/json": { schem
 export const schema = (name: string): ReturnType<typeof ref> => ref("schemas", name);
 /**
  * A JSON body: the shape that reads it, or the schema of that shape.
- * @param said as in `bodySchema`
+ * @param meanings as in `bodySchema`
  */
 export const body = (
   shape: z.core.$ZodType | JsonObject,
-  said: { [member: string]: JsonObject } = {},
-): JsonObject => ({ required: true, content: json(isShape(shape) ? bodySchema(shape, said) : shape) });
+  meanings: { [member: string]: JsonObject } = {},
+): JsonObject => ({ required: true, content: json(isShape(shape) ? bodySchema(shape, meanings) : shape) });
 const isShape = (shape: z.core.$ZodType | JsonObject): shape is z.core.$ZodType => "_zod" in shape;
 /** The same for a body that may be missing. */
 export const maybeBody = (...of: Parameters<typeof body>): JsonObject => ({
@@ -65,13 +65,13 @@ export const paged = (what: string, usual = 20): JsonObject[] => [
 export const PAGE = paged("Items");
 export const EVENTS: JsonObject = { "text/event-stream": { schema: schema("Events") } };
 
-/** An operation that answers with JSON. @param said what the answer is */
+/** An operation that answers with JSON. @param outcome what the answer is */
 export const reads = (
   tag: Operation["tag"],
   summary: string,
   shape: Json,
-  { said = "The answer", ...more }: Further & { said?: string } = {},
-): Operation => ({ tag, summary, answers: { 200: answer(said, json(shape)) }, ...more });
+  { outcome = "The answer", ...more }: Further & { outcome?: string } = {},
+): Operation => ({ tag, summary, answers: { 200: answer(outcome, json(shape)) }, ...more });
 
 /** An operation that follows events. */
 export const follows = (tag: Operation["tag"], summary: string, place: JsonObject[]): Operation => ({
@@ -82,13 +82,13 @@ export const follows = (tag: Operation["tag"], summary: string, place: JsonObjec
   faults: [400],
 });
 
-/** An operation that removes something. @param said what is so afterwards */
+/** An operation that removes something. @param outcome what is so afterwards */
 export const removes = (
   tag: Operation["tag"],
   summary: string,
   parameters: JsonObject[],
-  { said = "It is removed", ...more }: Further & { said?: string } = {},
-): Operation => ({ tag, summary, parameters, answers: { 204: answer(said, null) }, ...more });
+  { outcome = "It is removed", ...more }: Further & { outcome?: string } = {},
+): Operation => ({ tag, summary, parameters, answers: { 204: answer(outcome, null) }, ...more });
 
 /** The answers with a file, whole or a range of it. @param names of further headers */
 export const fileAnswers = (...names: string[]): Operation["answers"] => ({

@@ -29,7 +29,7 @@ export const SESSION_FILE_OPERATIONS = {
     "files",
     "The files of a session, in the order of their paths",
     schema("SessionFiles"),
-    { said: "Files", parameters: [inPath("id"), ...paged("Files")] },
+    { outcome: "Files", parameters: [inPath("id"), ...paged("Files")] },
   ),
   getSessionFile: {
     tag: "files",

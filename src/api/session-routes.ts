@@ -74,18 +74,18 @@ const NOTHING = maybeBody(nothing);
 const ofSession = (
   summary: string,
   shape: Json,
-  more: Partial<Operation> & { said?: string } = {},
+  more: Partial<Operation> & { outcome?: string } = {},
 ): Operation => reads("sessions", summary, shape, { parameters: [ID], ...more });
 
 /** Operations that change what the path names, and answer with it. @param name of its schema */
 export const changesOf =
-  (said: string, name: string) =>
+  (outcome: string, name: string) =>
   (summary: string, read: JsonObject, more: Partial<Operation> = {}): Operation => ({
     tag: "sessions",
     summary,
     parameters: [ID, KEY],
     body: read,
-    answers: { 200: answer(said, json(schema(name))) },
+    answers: { 200: answer(outcome, json(schema(name))) },
     faults: [409],
     ...more,
   });
@@ -101,7 +101,7 @@ export const SESSION_OPERATIONS = {
     "The tenant's runs of the last 30 days, and older ones that have not ended, over all surfaces, the newest first",
     schema("IndexedRuns"),
     {
-      said: "The page",
+      outcome: "The page",
       parameters: [
         ...PAGE,
         query("state", "Only runs in this state.", { enum: [...RUN_STATES] }),
@@ -119,15 +119,15 @@ export const SESSION_OPERATIONS = {
     "sessions",
     "Sums over the runs of the last 24 hours by skill, and how many runs wait for an approval",
     schema("RunFigures"),
-    { said: "The sums" },
+    { outcome: "The sums" },
   ),
-  getIndexedRun: ofSession("One run of that list", schema("IndexedRun"), { said: "The run" }),
+  getIndexedRun: ofSession("One run of that list", schema("IndexedRun"), { outcome: "The run" }),
   traceExecution: ofSession("The steps of an execution's run so far; a script has none", schema("Trace"), {
-    said: "Steps",
+    outcome: "Steps",
     parameters: [inPath("id"), ...PAGE],
   }),
   traceRun: ofSession("The steps of a run so far", schema("Trace"), {
-    said: "Steps",
+    outcome: "Steps",
     parameters: [ID, RUN, ...PAGE],
   }),
   followRun: follows("sessions", "Events of a run: those so far, then future ones, up to its end", [ID, RUN]),

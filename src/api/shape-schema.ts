@@ -27,7 +27,7 @@ export function schemaOf(
       if (def.type === "custom" && "fn" in def && def.fn === isObject) jsonSchema.type = "object";
       // The format says the same, in fewer characters.
       if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
-      // Said of the types in Hull's code, not of what a client may send.
+      // Describes the types in Hull's code, not what a client may send.
       delete jsonSchema.readOnly;
       const { schema } = jsonSchema;
       delete jsonSchema.schema;
@@ -64,12 +64,15 @@ export const schemasOf = (shapes: { readonly [name: string]: z.core.$ZodType }):
 
 /**
  * The schema of a body, of the shape that reads it.
- * @param said of members: what they mean, or a reference to the schema of what another reader checks
+ * @param meanings what members mean, or a reference to the schema of what another reader checks
  */
-export function bodySchema(shape: z.core.$ZodType, said: { [member: string]: JsonObject } = {}): JsonObject {
+export function bodySchema(
+  shape: z.core.$ZodType,
+  meanings: { [member: string]: JsonObject } = {},
+): JsonObject {
   const read = schemaOf(shape, namedShapes());
   const members = Object.entries(objectOf(read.properties)).map(([name, member]) => {
-    const more = said[name] ?? {};
+    const more = meanings[name] ?? {};
     return [name, "$ref" in more ? more : { ...objectOf(member), ...more }];
   });
   return { ...read, properties: Object.fromEntries(members) };

@@ -96,7 +96,10 @@ function parametersOf(manifest: Manifest, method: string): JsonObject[] {
   return names.map((name) => ref("parameters", name));
 }
 
-/** Whether a text body may be any file instead: the model has workspace tools to read it with, unless the deployment takes them away. */
+/**
+ * Whether a text body may be any file instead: the model has workspace tools to read it, unless the deployment removes
+ * them.
+ */
 const mayBeFile = ({ mode, input, input_schema }: Manifest): boolean =>
   mode === "llm" && input === "text" && input_schema === undefined;
 

@@ -27,7 +27,7 @@ const SESSION = query("session_id", "A session's ledger instead of the caller's 
 
 export const SPENDING = {
   getUsage: reads("spending", "Tokens and money that the tenant's model calls took", schema("UsagePage"), {
-    said: "Sums",
+    outcome: "Sums",
     parameters: [
       query("from", "First day, UTC.", DAY),
       query("to", "Last day, UTC.", DAY),
@@ -37,11 +37,11 @@ export const SPENDING = {
     ],
   }),
   listBudgets: reads("spending", "The tenant's hard limits, sorted by scope", schema("Budgets"), {
-    said: "Limits",
+    outcome: "Limits",
     parameters: ROWS,
   }),
   getBudget: reads("spending", "One hard limit and its present state", schema("Budget"), {
-    said: "The limit",
+    outcome: "The limit",
     parameters: [SCOPE],
     faults: [400],
   }),
@@ -58,38 +58,38 @@ export const SPENDING = {
   },
   deleteBudget: removes("spending", "Removes a hard limit", [SCOPE], { faults: [400] }),
   getTotalUsage: reads("spending", "The total usage of the tenant's model calls", schema("TotalUsage"), {
-    said: "Sums",
+    outcome: "Sums",
   }),
   getSessionCost: reads(
     "spending",
     "What a session's calls, or the caller's without session, cost so far",
     schema("SessionCost"),
-    { said: "Sums", parameters: [SESSION], faults: [404] },
+    { outcome: "Sums", parameters: [SESSION], faults: [404] },
   ),
   getSoftBudget: reads(
     "spending",
     "The soft budget of a session, or of the caller's calls without session",
     schema("SoftBudget"),
-    { said: "What is left of it", parameters: [SESSION], faults: [404] },
+    { outcome: "What is left of it", parameters: [SESSION], faults: [404] },
   ),
   putSoftBudget: reads("spending", "Sets the soft budget", schema("SoftBudget"), {
-    said: "What is left of it",
+    outcome: "What is left of it",
     parameters: [SESSION],
     body: body(schema("NewSoftBudget")),
     faults: [404],
   }),
   deleteSoftBudget: removes("spending", "Removes the soft budget", [SESSION], {
-    said: "There is none",
+    outcome: "There is none",
     faults: [404],
   }),
   getRateLimit: reads(
     "spending",
     "How many calls per minute the tenant may make to a provider",
     schema("ProviderRate"),
-    { said: "The rate", parameters: [PROVIDER], faults: [400], never: [404] },
+    { outcome: "The rate", parameters: [PROVIDER], faults: [400], never: [404] },
   ),
   putRateLimit: reads("spending", "Sets the tenant's own rate; 0 removes it", schema("ProviderRate"), {
-    said: "The rate that holds now",
+    outcome: "The rate that holds now",
     parameters: [PROVIDER],
     body: body(schema("NewProviderRate")),
   }),

@@ -25,7 +25,7 @@ const CONTINUES = answer("It continues", json(schemaOf(acceptedTask())), LOCATED
 
 export const TASK_OPERATIONS = {
   listTasks: reads("sessions", "The tenant's tasks, the newest first", schema("Tasks"), {
-    said: "The page",
+    outcome: "The page",
     parameters: PAGE,
   }),
   spawnTask: task(
@@ -60,7 +60,7 @@ export const TASK_OPERATIONS = {
     parameters: [KEY],
     faults: [404, 409],
   }),
-  getTask: reads("sessions", "One task", schema("Task"), { said: "The task", parameters: [ID] }),
+  getTask: reads("sessions", "One task", schema("Task"), { outcome: "The task", parameters: [ID] }),
   inputTask: task("Gives a task's agent another task", body(inputBody)),
   triggerTask: task("Begins the next cycle of a task that awaits one", maybeBody(triggerBody)),
   closeTask: task("Ends a task, and all that it delegated", maybeBody(nothing)),

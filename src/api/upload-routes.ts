@@ -9,14 +9,14 @@ export const UPLOAD_OPERATIONS = {
     "skills",
     "What was published or uploaded as this skill, the newest first",
     schema("Versions"),
-    { said: "Versions", parameters: [slug, ...PAGE] },
+    { outcome: "Versions", parameters: [slug, ...PAGE] },
   ),
   listUploads: reads(
     "publishing",
     "The uploaded skills of the key's tenant, sorted by slug",
     schema("Uploads"),
     {
-      said: "Uploaded skills",
+      outcome: "Uploaded skills",
       parameters: [...PAGE, query("tenant", "Another tenant's; for the operator.", TEXT)],
     },
   ),

@@ -42,7 +42,7 @@ export function makeKey(): string {
   return keyOf(crypto.getRandomValues(new Uint8Array(32)));
 }
 
-/** @param bytes 256 random bits, or what nobody can tell from them */
+/** @param bytes 256 random bits, or bits that nobody can distinguish from such */
 export const keyOf = (bytes: Uint8Array<ArrayBuffer>): string => `hull_${toBase64Url(bytes)}`;
 
 export function prefixOf(key: string): string {

@@ -272,7 +272,7 @@ async function* wireEvents(
       const { done, value } = await reader.read().finally(() => clearTimeout(silent));
       const piece = done ? "" : decoder.decode(value, { stream: true });
       rest += piece;
-      // A line of many pieces is split once, since each look at its text takes as long as the text is.
+      // Splits a line of many pieces only once, since each look at its text takes time in proportion to its length.
       if (!done && !/[\r\n]/.test(piece)) continue;
       // A CR at the end of the text so far may be the first half of a CR LF.
       const lines = rest.split(done ? /\r\n|\n|\r/ : /\r\n|\n|\r(?!$)/);

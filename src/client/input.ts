@@ -38,7 +38,7 @@ export function inputBody(
     (Symbol.iterator in input || Symbol.asyncIterator in input)
   ) {
     throw new TypeError(
-      "Pass text, bytes, a form or a JSON value; a stream, a Map or the like is none of these.",
+      "Pass text, bytes, a form or a JSON value; a stream, a Map or the like is not accepted.",
     );
   }
   return input === undefined ? {} : { json: given };

@@ -104,7 +104,7 @@ export class Transport {
 
   /**
    * What `fetch` gets for one attempt. A fault here is the caller's, so nothing repeats it. Throws what `key` throws,
-   * and TypeError for a value that is no JSON, for a header that HTTP cannot carry, and for a path that names another
+   * and TypeError for a value that is not JSON, for a header that HTTP cannot carry, and for a path that names another
    * resource than its parts say: `fetch` resolves `.` and `..`.
    */
   async prepare(call: Call, settings: CallSettings): Promise<Prepared> {

@@ -16,7 +16,7 @@ export function firstOf({ url }: Api, { length, most }: NumberedList): number {
   return Number.isSafeInteger(asked) && asked >= 0 ? asked : Math.max(0, length - most);
 }
 
-/** Says which items the page shows, and leads to the others. @param what one item is called */
+/** Says which items the page shows, and links to the others. @param what one item is called */
 export function pageNote(
   { url }: Api,
   what: string,

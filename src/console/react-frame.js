@@ -1,7 +1,7 @@
 /**
- * Renders an artifact of React, as one script that carries all it needs (`scripts/bundle-react-frame.ts`). The page of the
- * artifact's frame holds it, and the artifact's source as JSON. The frame's policy confines both; they share an origin of
- * their own. So this script protects nothing from the artifact: it compiles, renders, and says what failed.
+ * Renders an artifact of React, as one script that contains all it needs (`scripts/bundle-react-frame.ts`). The page of
+ * the artifact's frame holds it, and the artifact's source as JSON. The frame's policy confines both; they share an
+ * origin of their own. So this script protects nothing from the artifact: it compiles, renders, and says what failed.
  */
 import React from "react";
 import JsxRuntime from "react/jsx-runtime";

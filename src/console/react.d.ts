@@ -1,4 +1,4 @@
-/** What the frame of React artifacts uses of React, which carries no types. */
+/** What the frame of React artifacts uses of React, which has no types of its own. */
 declare module "react" {
   const React: { createElement(type: unknown): unknown };
   export default React;

@@ -134,7 +134,7 @@ function waterfall(steps: readonly TraceStep[], run: RunEntry): Html {
   return html`<ol class="flow">${steps.map((one) => stepLane(one, { first, span: end - first }, over, open))}</ol>`;
 }
 
-/** @param place the times of the waterfall, ms @param open what stands in place of the duration of a step without an end */
+/** @param place the times of the waterfall, ms @param open what a step without an end shows as its duration */
 function stepLane(
   one: TraceStep,
   { first, span }: { first: number; span: number },

@@ -45,7 +45,7 @@ ${nextPage(api, next_cursor)}`,
 function nothing({ url }: Api, filtered: boolean): Html {
   return filtered
     ? html`<p>No run matches. <a href="/console/runs">Show all runs</a>.</p>`
-    : html`<p>Nothing ran yet. Open a <a href="/">skill</a> and try it, or call one: <code>curl -H 'authorization: Bearer &lt;key&gt;' -d Hello ${url.origin}/skills/…</code></p>`;
+    : html`<p>Nothing has run yet. Open a <a href="/">skill</a> and try it, or call one: <code>curl -H 'authorization: Bearer &lt;key&gt;' -d Hello ${url.origin}/skills/…</code></p>`;
 }
 
 const COLUMNS: readonly (string | Column)[] = [

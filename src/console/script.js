@@ -159,7 +159,7 @@
       if (box.childElementCount > 500) box.firstElementChild?.remove();
     };
     /**
-     * What is read of the events: each has some of it.
+     * The members of events that the script reads; each event has some of them.
      * @typedef {{ text?: string, round: number, restarted?: boolean, name: string, arguments: unknown, ok: boolean,
      *   duration_ms: number, code?: string, tool: string, reason: string, title: string, detail: string }} Data
      */

@@ -19,7 +19,7 @@ import { count, type Html, jsonShown, mark, pretty, short, size, when } from "./
 /** Messages on one page. */
 const MESSAGES = 50;
 
-/** The last message on the page: there a browser continues that has sent one. */
+/** The last message on the page, where a browser continues after it has sent one. */
 const LAST = "last";
 
 export async function sessionPage(api: Api, id: string): Promise<Page> {
@@ -227,7 +227,7 @@ export async function changeSession(api: Api, id: string, change: string): Promi
   return seeOther(compacted === null ? `${page}?compacted=nothing` : page);
 }
 
-/** Removes the session, if its id was typed in. @throws BadRequest */
+/** Removes the session if the user typed its id. @throws BadRequest */
 export async function deleteSession(api: Api, id: string): Promise<Response> {
   if (textOf(await api.form(), "sure") !== id)
     throw new BadRequest({ detail: `Type ${id} to delete this session; nothing was deleted.` });

@@ -94,7 +94,7 @@ function tryForm(api: Api, { slug, mode, method, input, input_schema, inputMime 
     input_schema === undefined
       ? html`<label for="text">Input</label><textarea id="text" name="text" dir="auto"></textarea>`
       : html`<label for="json">Input as JSON</label><textarea id="json" name="json" class="code" spellcheck="false">${pretty(sample(input_schema))}</textarea><details><summary>Its schema</summary><pre tabindex="0">${pretty(input_schema)}</pre></details>`;
-  // The upstream of a proxy gets the query as it is.
+  // The upstream of a proxy gets the query unchanged.
   const query =
     mode === "proxy"
       ? html`<label for="query">Query</label><input id="query" name="query" placeholder="q=Paris&amp;lang=en">`
@@ -178,7 +178,7 @@ function inputOf(card: Card, fields: FormData): { body?: BodyInit; query: URLSea
 }
 
 function bodyOf({ input, input_schema }: Card, fields: FormData, text: string): { body?: BodyInit } {
-  // As it was typed: a number in JavaScript loses digits.
+  // As the user typed it: a number in JavaScript loses digits.
   if (input_schema !== undefined)
     return { body: jsonOf(fields, "json") === undefined ? "{}" : `{"input":${textOf(fields, "json")}}` };
   const files = fields.getAll("files").filter((file) => typeof file !== "string" && file.size > 0);

@@ -264,7 +264,7 @@ export async function changeWorkflowRun(api: Api, id: string, change: string): P
   return seeOther(`/console/workflows/runs/${id}`);
 }
 
-/** Kills a run, if its id was typed in. @throws BadRequest */
+/** Kills a run if the user typed its id. @throws BadRequest */
 export async function killWorkflowRun(api: Api, id: string): Promise<Response> {
   const fields = await api.form();
   if (textOf(fields, "sure") !== id)

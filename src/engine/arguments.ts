@@ -3,7 +3,7 @@
  * nothing.
  */
 import { exactJson } from "../skill/exact-json.ts";
-import { isObject } from "../skill/json.ts";
+import { isObject, objectOf } from "../skill/json.ts";
 import type { CommandTool, Json, JsonObject, ToolParameter } from "../skill/manifest.ts";
 import type { ToolCallBlock, ToolDefinition } from "./messages.ts";
 import type { ToolErrorCode } from "./tool-fault.ts";
@@ -168,7 +168,7 @@ const NUMERIC_NAMES = ["offset", "limit", "line", "count", "timeout"];
 
 /** Turns numeric strings into numbers if the arguments' schema, or a usual name, says that they are. */
 export function numericArguments(args: JsonObject, parameters: JsonObject): JsonObject {
-  const properties = isObject(parameters.properties) ? parameters.properties : {};
+  const properties = objectOf(parameters.properties);
   const entries = Object.entries(args).map(([name, value]): [string, Json] => {
     if (typeof value !== "string" || !/^-?\d+(\.\d+)?$/.test(value)) return [name, value];
     const schema = properties[name];

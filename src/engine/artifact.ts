@@ -3,7 +3,7 @@
 import * as z from "zod/mini";
 import { about, json, maybe, object, ordinal, type Shaped, text } from "../answer-shape.ts";
 import { firstOf } from "../cut.ts";
-import { isObject } from "../skill/json.ts";
+import { isObject, objectOf } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 
 const ARTIFACT_TYPES = [
@@ -100,7 +100,7 @@ function updated(
     ...before,
     ...(content === undefined || content === null ? {} : { content }),
     ...(typeof title === "string" ? { title } : {}),
-    metadata: { ...before.metadata, ...(isObject(metadata) ? metadata : {}) },
+    metadata: { ...before.metadata, ...objectOf(metadata) },
     version: versionAfter(before, given.version),
   };
   return { artifact, updated: true, findings: [] };
@@ -135,7 +135,7 @@ function languageOf(type: ArtifactType, given: Json | undefined): string | null 
 }
 
 function metadataOf(type: ArtifactType, given: JsonObject): JsonObject {
-  const own = isObject(given.metadata) ? given.metadata : {};
+  const own = objectOf(given.metadata);
   if (type === "code") return { editable: true, ...own };
   if (type !== "document") return own;
   const known = DOCUMENT_KEYS.flatMap((key) => (given[key] === undefined ? [] : [[key, given[key]]]));

@@ -295,7 +295,7 @@ export const CatalogMoved = define<{
   const since =
     published_at === undefined ? `Hull now serves ${now}` : `${now} was published at ${published_at}${by}`;
   return {
-    detail: `Meanwhile, ${since}. This request changed nothing. Repeat it for the catalog that is served now (GET /_hull/catalog) if it shall be replaced.`,
+    detail: `Meanwhile, ${since}. This request changed nothing. To replace the catalog that is served now (GET /_hull/catalog), repeat the request for that one.`,
     members: { catalog, published_at: published_at ?? null, published_by: published_by ?? null },
   };
 });

@@ -140,7 +140,7 @@ export const ProxyNotConfigured = define<{ variable: string; why: Withheld }>(
   (d) => ({ detail: REMEDIES[d.why](d.variable), members: { variable: d.variable } }),
 );
 /**
- * `where`: `at <address>` or `in the container <name>`. `perhaps`: a request reached the runner perhaps, and its answer
+ * `where`: `at <address>` or `in the container <name>`. `begun`: a request may have reached the runner, whose answer
  * did not come back.
  */
 export const RunnerUnavailable = define<{ where: string; cause: string; begun?: "perhaps" }>(

@@ -43,7 +43,7 @@ function mounted(path: string, operations: readonly Operation[]): Handler {
     // The rate limit does not count publishing, and managing keys and budgets: they must stay possible under load.
     if (scope === "invoke" || scope === "any") await checkRate(context);
     const response = await operation.handle(context, params);
-    // A run that a request began goes on without its key, but nobody may follow others' events for ever.
+    // A run that a request began continues without its key, but nobody may follow others' events for ever.
     return asked === "GET" ? whileAdmitted(context, response) : response;
   };
 }

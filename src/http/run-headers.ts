@@ -1,4 +1,4 @@
-/** What the headers, the log line and the metrics of a request say of the skill that it runs. */
+/** What the headers, the log line and the metrics of a request say about the skill that it runs. */
 import { servedCard } from "../run/agent/skills.ts";
 import type { Card } from "../skill/manifest.ts";
 import type { RequestContext } from "./context.ts";

@@ -1,6 +1,6 @@
 /**
- * What the Worker's cron trigger does (wrangler.toml). docs/storage-schema.md says what goes when. Each sweep is
- * on its own: if one fails, the others do their work, and the next trigger repeats it.
+ * What the Worker's cron trigger does (wrangler.toml). docs/storage-schema.md says what goes when. The sweeps are
+ * independent: if one fails, the others still run, and the next trigger repeats it.
  */
 import { deploymentOf } from "../deployment.ts";
 import type { Bindings } from "../env.ts";

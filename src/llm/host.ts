@@ -71,7 +71,7 @@ export interface ExchangeOptions {
   /** Unix ms after which no attempt begins. Absent: none. */
   deadline_at?: number | undefined;
   onFailed?: ((target: ModelTarget, error: unknown) => void) | undefined;
-  /** Called when the call is admitted. Errors before that are no faults of the answer. */
+  /** Called when the call is admitted. Errors before that are not faults of the answer. */
   onAdmitted?: (() => void) | undefined;
   onText?: ((text: string) => void) | undefined;
   onReasoning?: ((text: string) => void) | undefined;

@@ -71,7 +71,7 @@ export function tokens() {
   return z.int(words).check(z.positive(words));
 }
 
-/** The members that are there; an empty list is not. */
+/** The members that are set; an empty list counts as not set. */
 export function present<T extends object>(members: T): { [N in keyof T]?: NonNullable<T[N]> } {
   const entries = Object.entries(members).filter(([, value]) => value != null && value.length !== 0);
   return fromJson(Object.fromEntries(entries));

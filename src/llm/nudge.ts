@@ -1,5 +1,5 @@
 /** The request to correct an answer that does not match its schema. Pure. */
-import { isObject, textsIn } from "../skill/json.ts";
+import { isObject, objectOf, textsIn } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 
 const MAX_LINES = 8;
@@ -49,7 +49,7 @@ function describe(schema: JsonObject, depth: number, lines: string[]): void {
   if (depth >= MAX_DEPTH) return;
   const required = textsIn(schema.required) ?? [];
   for (const [name, part] of properties.slice(0, MAX_KEYS)) {
-    const inner = isObject(part) ? part : {};
+    const inner = objectOf(part);
     lines.push(`${"  ".repeat(depth)}- ${name}${required.includes(name) ? "" : "?"}: ${typeText(inner)}`);
     const below = isObject(inner.items) ? inner.items : inner;
     describe(below, depth + 1, lines);

@@ -4,7 +4,7 @@
  */
 import { stepsToMatch } from "../engine/regex/cost.ts";
 import { memo } from "../memo.ts";
-import { isObject } from "../skill/json.ts";
+import { isObject, objectOf } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 
 /** The most steps of all patterns on all texts together: a fraction of a second. */
@@ -39,7 +39,7 @@ const add = (a: number, b: number): number => a + b;
 export function withoutPatterns(schema: JsonObject, costly: ReadonlySet<string>): JsonObject {
   if (costly.size === 0) return schema;
   const left = without(schema, costly);
-  return isObject(left) ? left : {};
+  return objectOf(left);
 }
 
 /** Finds patterns anywhere in the schema, since a reference may turn any part into a schema. */

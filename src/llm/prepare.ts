@@ -95,7 +95,7 @@ export function fallbacks(options: CallOptions, { target }: ModelChoice, host: L
       if (host.isProvider(provider)) return { provider, model: target.model };
       throw new InvalidRequest({
         option: "fallback_chain",
-        detail: `fallback_chain names "${provider}", which is no provider; GET /llm/providers lists them.`,
+        detail: `fallback_chain names "${provider}", which is not a provider; GET /llm/providers lists them.`,
       });
     });
 }

@@ -5,7 +5,7 @@
 
 import { Validator } from "@cfworker/json-schema";
 import { firstOf } from "../cut.ts";
-import { isObject } from "../skill/json.ts";
+import { isObject, objectOf } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { costlyPatterns, withoutPatterns } from "./patterns.ts";
 
@@ -101,7 +101,7 @@ function countingLooks(schema: JsonObject): JsonObject {
     return Object.defineProperty(Object.fromEntries(members), "$recursiveAnchor", { get: () => look(cost) });
   };
   const counted = copy(schema);
-  return isObject(counted) ? counted : {};
+  return objectOf(counted);
 }
 
 /** Whether some list in the schema must have different items. */

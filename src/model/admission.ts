@@ -24,7 +24,7 @@ export interface Taken {
 interface BrokenOff {
   /** Bytes of the output that came before: text, reasoning and arguments of calls. */
   bytes: number;
-  /** What the provider had said of its usage by then. */
+  /** The usage that the provider had reported by then. */
   said: Usage;
 }
 

@@ -87,7 +87,7 @@ function parseBlock(
   target: WireTarget,
   callId: CallIdSource,
 ): Block {
-  const value: JsonObject = isObject(block) ? block : {};
+  const value: JsonObject = objectOf(block);
   const native = { provider: target.provider, value };
   switch (block.type) {
     case "text":

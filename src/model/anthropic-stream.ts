@@ -1,7 +1,7 @@
 /** Folds the events of a streamed Anthropic answer into the message of an unstreamed call. */
 
 import { once } from "../memo.ts";
-import { isObject, textOf } from "../skill/json.ts";
+import { isObject, objectOf, textOf } from "../skill/json.ts";
 import { parsedJson } from "../skill/json-depth.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import type { StreamEvent } from "./frames.ts";
@@ -107,11 +107,11 @@ export function createAnthropicStream(target: WireTarget, sink: Sink): StreamRea
           sink.onUsage?.(readUsage(tokens));
           return false;
         case "message_delta": {
-          const delta = isObject(event.delta) ? event.delta : {};
+          const delta = objectOf(event.delta);
           stopReason = delta.stop_reason ?? stopReason;
           if (isObject(delta.stop_details)) head = { ...head, stop_details: delta.stop_details };
           if (isObject(delta.container)) head = { ...head, container: delta.container };
-          for (const [key, value] of Object.entries(isObject(event.usage) ? event.usage : {})) {
+          for (const [key, value] of Object.entries(objectOf(event.usage))) {
             // Some servers send 0 at the end for what they counted at the beginning.
             const counts = typeof value !== "number" || value > 0 || key === "output_tokens";
             if (value !== null && (counts || tokens[key] === undefined)) tokens[key] = value;

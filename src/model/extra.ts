@@ -1,5 +1,5 @@
 /** The members that a caller adds to the request body for one provider. */
-import { isObject } from "../skill/json.ts";
+import { objectOf } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 
 /** The parts of a target that decide where a member goes. */
@@ -13,10 +13,10 @@ export function withExtra(body: object, extra: JsonObject | undefined, target: A
   if (extra === undefined) return body;
   if (target.variant !== "ollama" && !target.protocol.startsWith("ollama")) return { ...body, ...extra };
   const { num_ctx, options, ...rest } = extra;
-  const own = "options" in body && isObject(body.options) ? body.options : {};
+  const own = "options" in body ? objectOf(body.options) : {};
   const merged = {
     ...own,
-    ...(isObject(options) ? options : {}),
+    ...objectOf(options),
     ...(num_ctx === undefined ? {} : { num_ctx }),
   };
   return { ...body, ...rest, ...(Object.keys(merged).length === 0 ? {} : { options: merged }) };

@@ -90,7 +90,7 @@ export class Draft {
     if (last?.role !== "assistant" || last.content.at(-1)?.type !== "output_text") return;
     const asks: Message = { role: "user", content: [{ type: "text", text: GO_ON }] };
     this.request = { ...this.request, messages: [...messages, asks] };
-    this.warn("option_changed", "messages", `a user message asks the model to go on, since ${why}`);
+    this.warn("option_changed", "messages", `a user message asks the model to continue, since ${why}`);
   }
 
   setThinking(thinking: Thinking, changed: string | null): void {

@@ -33,7 +33,7 @@ export function fitAnthropic(draft: Draft): void {
     if ((draft.request.sampling?.top_p ?? 1) < MIN_TOP_P)
       draft.dropSampling(["top_p"], `with thinking it is at least ${MIN_TOP_P}`);
     draft.freeChoice("no tool can be forced together with thinking");
-    draft.drop(["prefill"], "an answer cannot be begun together with thinking");
+    draft.drop(["prefill"], "a request with thinking cannot begin the answer");
   } else if (interleaved_thinking === true) {
     draft.drop(["interleaved_thinking"], "thinking is off");
   }
@@ -49,7 +49,7 @@ function refusesAdaptive({ target: { model, capabilities } }: Draft): boolean {
   return version === null ? FIRST_CLAUDES.test(model) : !isAtLeast(version, [4, 6]);
 }
 
-/** Their version stands before the family: `claude-3-7-sonnet`. */
+/** Their version precedes the family: `claude-3-7-sonnet`. */
 const FIRST_CLAUDES = /(?:^|\/)claude-[1-3]\b/i;
 
 function fitToBudget(draft: Draft, thinking: Exclude<Thinking, { mode: "enabled" }>): void {

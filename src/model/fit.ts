@@ -38,7 +38,11 @@ export function fitRequest(request: ModelRequest, target: ResolvedTarget, declar
   const draft = new Draft(withFreeText(request), target);
   if (cannotThink(target.capabilities)) draft.drop(["thinking"], "this model does not think");
   if (request.thinking !== undefined && !target.capabilities.matched) {
-    draft.warn("capability_unknown", "thinking", "whether this model can think is not known; it is asked to");
+    draft.warn(
+      "capability_unknown",
+      "thinking",
+      "Hull does not know whether this model can think, and asks it to",
+    );
   }
   switch (target.protocol) {
     case "anthropic":
@@ -92,7 +96,7 @@ function fitParallelCalls(draft: Draft): void {
 function fitLastTurn(draft: Draft): void {
   const version = claudeVersion(draft.target.model);
   if (version === null || !isAtLeast(version, [4, 6])) return;
-  draft.drop(["prefill"], "this model takes no begun answer");
+  draft.drop(["prefill"], "this model continues no answer that the request begins");
   draft.askForMore("this model continues no turn of its own");
 }
 

@@ -1,5 +1,5 @@
 /** Assembles the tool calls of a streamed chat completion from their fragments. */
-import { isObject, textOf } from "../skill/json.ts";
+import { isObject, objectOf, textOf } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { textIn } from "./provider-document.ts";
 
@@ -62,7 +62,7 @@ export function createCallFold(keep: (piece: string) => string, odd: (what: stri
       entries.push({ own: fragment });
       return;
     }
-    const called = isObject(fragment.function) ? fragment.function : {};
+    const called = objectOf(fragment.function);
     const call = callOf(fragment, called);
     call.id ??= textIn(fragment, "id") || null;
     if (call.name === "") call.name = keep(textIn(called, "name"));

@@ -3,7 +3,7 @@
  * `allOf` at its root, OpenAI also one without `type: object`; MCP servers and Skill Tools have such schemas. The model
  * gets one object that permits at least as much. Hull checks a call against the whole schema.
  */
-import { isObject, textsIn } from "../skill/json.ts";
+import { isObject, objectOf, textsIn } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 
 /** Members that some provider refuses at the root. */
@@ -76,7 +76,7 @@ function eitherOf(schemas: readonly JsonObject[]): JsonObject {
 function merged(schemas: readonly JsonObject[], how: "allOf" | "anyOf"): JsonObject | null {
   const found = new Map<string, Json[]>();
   for (const { properties } of schemas) {
-    for (const [name, schema] of Object.entries(isObject(properties) ? properties : {})) {
+    for (const [name, schema] of Object.entries(objectOf(properties))) {
       const known = found.get(name) ?? [];
       const text = JSON.stringify(schema);
       if (!known.some((one) => JSON.stringify(one) === text)) found.set(name, [...known, schema]);

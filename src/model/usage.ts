@@ -1,17 +1,17 @@
 /** Token counts under the providers' names. */
 
 import type { Usage } from "../engine/messages.ts";
-import { isObject } from "../skill/json.ts";
+import { objectOf } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 
 /** The counts of a provider's usage object; 0 for a missing or malformed count. */
 export function readUsage(usage: unknown): Usage {
-  const of = isObject(usage) ? usage : {};
-  const prompt = isObject(of.prompt_tokens_details) ? of.prompt_tokens_details : {};
-  const input = isObject(of.input_tokens_details) ? of.input_tokens_details : {};
-  const input_tokens = said(of.input_tokens, of.prompt_tokens, of.prompt_eval_count);
-  const output_tokens = said(of.output_tokens, of.completion_tokens, of.eval_count);
-  const cache_read_tokens = said(
+  const of = objectOf(usage);
+  const prompt = objectOf(of.prompt_tokens_details);
+  const input = objectOf(of.input_tokens_details);
+  const input_tokens = countIn(of.input_tokens, of.prompt_tokens, of.prompt_eval_count);
+  const output_tokens = countIn(of.output_tokens, of.completion_tokens, of.eval_count);
+  const cache_read_tokens = countIn(
     of.cache_read_input_tokens,
     prompt.cached_tokens,
     input.cached_tokens,
@@ -19,7 +19,7 @@ export function readUsage(usage: unknown): Usage {
     of.cached_prompt_tokens,
     of.prompt_cache_hit_tokens,
   );
-  const cache_write_tokens = said(
+  const cache_write_tokens = countIn(
     of.cache_creation_input_tokens,
     prompt.cache_write_tokens,
     input.cache_write_tokens,
@@ -27,7 +27,7 @@ export function readUsage(usage: unknown): Usage {
   const cached = cache_read_tokens + cache_write_tokens;
   return {
     input_tokens,
-    output_tokens: output_tokens + reasoningBeside(of, { input_tokens, output_tokens, cached }),
+    output_tokens: output_tokens + uncountedReasoning(of, { input_tokens, output_tokens, cached }),
     cache_read_tokens,
     cache_write_tokens,
   };
@@ -37,13 +37,13 @@ export function readUsage(usage: unknown): Usage {
  * The output that a provider counts only in its total: the reasoning of xAI and Gemini, which they charge as output.
  * @param counted as the provider counts; some servers leave the `cached` tokens out of the input, but not out of the total
  */
-function reasoningBeside(
+function uncountedReasoning(
   { total_tokens }: JsonObject,
   counted: { input_tokens: number; output_tokens: number; cached: number },
 ): number {
   const { input_tokens, output_tokens, cached } = counted;
-  const beside = said(total_tokens) - input_tokens - output_tokens;
-  return input_tokens > 0 && beside > 0 && beside !== cached ? beside : 0;
+  const uncounted = countIn(total_tokens) - input_tokens - output_tokens;
+  return input_tokens > 0 && uncounted > 0 && uncounted !== cached ? uncounted : 0;
 }
 
 /** The token counts among other figures. */
@@ -63,7 +63,7 @@ export const isSilent = (usage: Usage): boolean => Object.values(tokenCounts(usa
 const MOST = 1_000_000_000;
 
 /** The first valid count. */
-function said(...counts: unknown[]): number {
+function countIn(...counts: unknown[]): number {
   for (const count of counts)
     if (typeof count === "number" && count > 0 && count <= MOST) return Math.trunc(count);
   return 0;

@@ -28,7 +28,7 @@ export interface Sink {
   onEvent?: ((event: JsonObject) => void) | undefined;
   /** Receives the output that is neither: the arguments of calls. */
   onOutput?: ((text: string) => void) | undefined;
-  /** Receives what the provider says of its usage, as soon as it says it. A later report replaces an earlier one. */
+  /** Receives the usage as soon as the provider reports it. A later report replaces an earlier one. */
   onUsage?: ((usage: Usage) => void) | undefined;
 }
 

@@ -25,7 +25,7 @@ const LOWER_U = 0x75;
 const LINE_FEED = 0x0a;
 const RETURN = 0x0d;
 
-/** Whether text in Base64 goes on behind it. */
+/** Whether text in Base64 continues after it. */
 export const isLineEnd = (byte: number): boolean => byte === LINE_FEED || byte === RETURN;
 
 /** The bytes with which escapes begin. */

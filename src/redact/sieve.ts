@@ -1,12 +1,12 @@
 /**
- * Shows of most long texts without secrets that they have none, and reads only a few of their characters for that: Wu and
- * Manber, "A fast algorithm for multi-pattern searching" (1994). Only for patterns of ASCII.
+ * Shows that most long texts without secrets have none, and reads only a few of their characters: Wu and Manber, "A
+ * fast algorithm for multi-pattern searching" (1994). Only for patterns of ASCII.
  */
 import { memo } from "../memo.ts";
 import { type Automaton, ROOT } from "./automaton.ts";
 import { digit, ESCAPES, isLineEnd, SHORT } from "./decoders.ts";
 
-/** How much of each pattern counts: of more, too many blocks would seem to belong to one. */
+/** How much of each pattern counts: with more, too many blocks would seem to belong to one. */
 const MOST = 16;
 /** Characters of a block, and bits of each in its key. */
 const BLOCK = 3;

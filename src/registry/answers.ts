@@ -1,4 +1,4 @@
-/** What the registry knows of catalogs and versions, as the API shows it: shapes, of which the Worker uses only the types. */
+/** Catalogs and versions of skills as the API shows them: shapes, of which the Worker uses only the types. */
 import * as z from "zod/mini";
 import { about, digest, flag, text, time } from "../answer-shape.ts";
 

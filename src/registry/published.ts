@@ -9,7 +9,7 @@ import { CatalogMissing, CatalogUnreadable, SkillNotFound } from "../errors/requ
 import { Internal } from "../errors.ts";
 import { type Background, logFault, logLine } from "../log.ts";
 import { RecentMap } from "../recent.ts";
-import { isObject } from "../skill/json.ts";
+import { isObject, objectOf } from "../skill/json.ts";
 import {
   type BundledFile,
   type Card,
@@ -263,7 +263,7 @@ export async function readCatalog(
   if (whole !== undefined) return { ...whole, unreadable: [] };
   const cards: Card[] = [];
   const unreadable: UnreadableSkill[] = [];
-  const rest = isObject(value) ? value : {};
+  const rest = objectOf(value);
   for (const given of Array.isArray(rest.cards) ? rest.cards : []) {
     const { data: card } = cardShape.safeParse(given);
     if (card !== undefined) cards.push(card);
@@ -272,7 +272,7 @@ export async function readCatalog(
   return { ...readShape(catalogShape, { ...rest, cards }, `catalog:${id}`), unreadable };
 }
 
-/** What Hull must know of a card that it does not serve. */
+/** What Hull must know about a card that it does not serve. */
 const addressShape = z.lazy(() => z.object({ slug: z.string(), route: z.string() }));
 
 /** @throws CatalogUnreadable */
@@ -284,7 +284,7 @@ function readShape<T>(shape: z.ZodMiniType<T>, value: unknown, what: string): T 
 }
 
 function unreadableRecord(value: unknown, digest: string): Error {
-  const { manifest, stored, uploaded_by } = isObject(value) ? value : {};
+  const { manifest, stored, uploaded_by } = objectOf(value);
   const slug = isObject(manifest) && typeof manifest.slug === "string" ? manifest.slug : digest;
   const owned = stored === true ? "stored" : "uploaded";
   return new SkillNotFound({ unreadable: slug, origin: uploaded_by === undefined ? "published" : owned });

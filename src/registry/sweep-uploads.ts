@@ -43,7 +43,7 @@ const BEGUN = `n.tenant = v.tenant
   AND n.created_at <= strftime('%Y-%m-%dT%H:%M:%fZ', (v.loose_ms + ${BEGINS_WITHIN_MS}) / 1000.0, 'unixepoch')`;
 /**
  * What may need a loose version: a run that has not ended; a workflow run, a task or a daemon as long as it exists,
- * since all of them can go on with the versions that they have; a container that names it.
+ * since all of them can continue with the versions that they have; a container that names it.
  */
 const NEEDED = `EXISTS (SELECT 1 FROM runs AS n WHERE ${BEGUN} AND n.settled_at IS NULL)
   OR ${["workflow_runs", "tasks", "daemons"].map((table) => `EXISTS (SELECT 1 FROM ${table} AS n WHERE ${BEGUN})`).join(" OR ")}

@@ -1,7 +1,7 @@
 /**
- * Which versions of tenants' skills use which objects: of uploads, of stored skills that a run names, and of skills inside a
- * request. Their objects have keys of their own: a publish or a deploy takes what it finds under the other keys as its
- * own, so under these nothing else can need an object. A version is loose if no upload has it, or has it any longer;
+ * Which versions of tenants' skills use which objects: of uploads, of stored skills that a run names, and of skills
+ * inside a request. Their objects have keys of their own: a publish or a deploy takes what it finds under the other
+ * keys as its own, so under these nothing else can need an object. A version is loose while no upload has it;
  * `sweep-uploads.ts` removes it later.
  */
 import * as z from "zod/mini";

@@ -34,8 +34,8 @@ const CONTROL = new Set(["if", "while", "for", "with"]);
 const IN_VAIN = { each: 20, any: 1_000_000 };
 
 /**
- * The tokens without blanks and comments. Unreadable text is skipped, one character at a time. The time grows with the length of
- * the source, even if it is no JavaScript.
+ * The tokens without blanks and comments. Unreadable text is skipped, one character at a time. The time grows with the
+ * length of the source, even if it is not JavaScript.
  */
 export function* tokens(source: string): Generator<Token> {
   /** The open brackets, and whether a statement or a value follows their end. After a value a slash divides. */

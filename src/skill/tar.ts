@@ -98,7 +98,7 @@ export function readTar(bytes: Uint8Array<ArrayBuffer>, terms: TarTerms = DEFAUL
 }
 
 /** The path and the size of a file from headers before its own, which win over its own. */
-interface Told {
+interface Overrides {
   path?: string;
   size?: number;
 }
@@ -129,9 +129,9 @@ export class TarParser {
   #missing = 0;
   #padding = 0;
   /** The header whose content is next. */
-  #told: { type: string; size: number } | null = null;
-  /** What headers since the last file say of the next one. */
-  #next: Told = {};
+  #header: { type: string; size: number } | null = null;
+  /** What headers since the last file say about the next one. */
+  #next: Overrides = {};
   /** The types of these headers. */
   #types = "";
   #bytes = 0;
@@ -163,7 +163,7 @@ export class TarParser {
         if (this.#filled < this.#block.length) return;
         const file = this.#readBlock(this.#block);
         this.#filled = 0;
-        this.#block = new Uint8Array(this.#told === null ? BLOCK : blocksOf(this.#told.size));
+        this.#block = new Uint8Array(this.#header === null ? BLOCK : blocksOf(this.#header.size));
         if (file?.size === 0) yield { file, bytes: new Uint8Array(0), last: true };
         else if (file !== null) [this.#file, this.#missing] = [file, file.size];
       }
@@ -187,10 +187,10 @@ export class TarParser {
 
   /** Reads a header, or a header's content; returns the file whose content follows. */
   #readBlock(block: Uint8Array): Entry | null {
-    if (this.#told === null) return this.#readHeader(block);
-    const { type, size } = this.#told;
-    this.#told = null;
-    this.#readTold(type, block.subarray(0, size));
+    if (this.#header === null) return this.#readHeader(block);
+    const { type, size } = this.#header;
+    this.#header = null;
+    this.#readHeaderContent(type, block.subarray(0, size));
     return null;
   }
 
@@ -210,7 +210,7 @@ export class TarParser {
       if (this.#types.includes(type)) throw new TarError("two headers of one kind before a file");
       // A global header may come again.
       if (type !== "g") this.#types += type;
-      this.#told = { type, size: written };
+      this.#header = { type, size: written };
       return null;
     }
     const { path: named = headerPath(block), size = written } = this.#next;
@@ -231,7 +231,7 @@ export class TarParser {
   }
 
   /** A path of pax counts more than GNU's; what a link points to counts nothing, because no link is allowed. */
-  #readTold(type: string, content: Uint8Array): void {
+  #readHeaderContent(type: string, content: Uint8Array): void {
     const { of_programs = false } = this.#terms;
     if (!of_programs) this.#next = { path: readPax(content) };
     else if (type === "L") this.#next = { path: decode(field(content, 0, content.length)), ...this.#next };
@@ -332,8 +332,8 @@ function readPax(record: Uint8Array): string {
  * Reads the records `<length> <key>=<value>\n` of a pax header; most keys mean nothing to Hull.
  * @param global the records apply to all files that follow
  */
-function readRecords(content: Uint8Array, global: boolean): Told {
-  const told: Told = {};
+function readRecords(content: Uint8Array, global: boolean): Overrides {
+  const overrides: Overrides = {};
   for (let rest = content; rest.length > 0; ) {
     const [digits = ""] = /^\d{1,9} /.exec(text(rest, 0, 10)) ?? [];
     const record = rest.subarray(0, Number(digits));
@@ -346,11 +346,11 @@ function readRecords(content: Uint8Array, global: boolean): Told {
     if (key !== "path" && key !== "size") continue;
     if (global) throw new TarError(`a global pax header sets the ${key} of all files`);
     const value = decode(record.subarray(equals + 1, -1));
-    if (key === "path") told.path = value;
-    else if (/^\d{1,15}$/.test(value)) told.size = Number(value);
+    if (key === "path") overrides.path = value;
+    else if (/^\d{1,15}$/.test(value)) overrides.size = Number(value);
     else throw new TarError(`the size ${JSON.stringify(value)} in a pax header is not a number of bytes`);
   }
-  return told;
+  return overrides;
 }
 
 function paxRecord(path: string): Uint8Array {

@@ -2,7 +2,7 @@
  * Reads zips of skill folders (APPNOTE 6.3.10): stored and deflated files, as the common programs write them. It is
  * strict where programs differ in what they see: the central directory and each local header must agree, entries may
  * not overlap, and no path may leave the folder. It inflates nothing beyond the size in the directory. No library is as
- * small and as strict: fflate compares no local header and no CRC-32, and tells no modes; zip.js is twenty times as
+ * small and as strict: fflate compares no local header and no CRC-32, and gives no modes; zip.js is twenty times as
  * large, and keeps a list of the tasks of all requests.
  */
 import { streamFrom, utf8OrNull } from "../bytes.ts";

@@ -408,7 +408,7 @@ class Submission extends Subscription {
   async #sendWorkspace(connection: AbortController): Promise<void> {
     const { workspace: source } = this.options;
     const id = this.#spec.workspace?.id ?? "";
-    if (source === undefined) throw new RunnerProtocolError({ reason: "it wants files that there are not" });
+    if (source === undefined) throw new RunnerProtocolError({ reason: "it wants files that do not exist" });
     const manifest = new Uint8Array(new TextEncoder().encode(await source.manifest()));
     const put = (path: string, body: RequestBody) =>
       this.send(connection, "PUT", `/v1/workspaces/${id}${path}`, `workspace:${id}`, { body });

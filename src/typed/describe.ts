@@ -1,5 +1,5 @@
 /** Turns a typed skill into what the build needs: the entries of its tools.json. */
-import { asJson, isObject } from "../skill/json.ts";
+import { asJson, objectOf } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { DISPLAY_FIELDS, EXTENSION_FIELDS } from "../skill/tools-json/tool-fields.ts";
 import { configParamsOf } from "./config.ts";
@@ -124,7 +124,7 @@ function schemaOf(
   if (schema === undefined) return null;
   const at = `${name}.${part}`;
   if (!("_zod" in schema)) {
-    faults.push({ path: at, message: "is no schema of zod 4" });
+    faults.push({ path: at, message: "is not a schema of zod 4" });
     return null;
   }
   const made = jsonSchemaOf(schema, part);
@@ -140,12 +140,10 @@ function schemaOf(
 /** The definitions for runtimes that do not read `x-input-schema`. */
 function definitionsOf({ properties, required }: JsonObject): JsonObject {
   const must = Array.isArray(required) ? required : [];
-  const entries = Object.entries(isObject(properties) ? properties : {}).map(
-    ([name, part]): [string, Json] => {
-      const schema = isObject(part) ? part : {};
-      return [name, must.includes(name) ? schema : { ...schema, optional: true }];
-    },
-  );
+  const entries = Object.entries(objectOf(properties)).map(([name, part]): [string, Json] => {
+    const schema = objectOf(part);
+    return [name, must.includes(name) ? schema : { ...schema, optional: true }];
+  });
   return Object.fromEntries(entries);
 }
 

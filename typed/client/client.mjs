@@ -123,7 +123,7 @@ var Transport = class {
   }
   /**
    * What `fetch` gets for one attempt. A fault here is the caller's, so nothing repeats it. Throws what `key` throws,
-   * and TypeError for a value that is no JSON, for a header that HTTP cannot carry, and for a path that names another
+   * and TypeError for a value that is not JSON, for a header that HTTP cannot carry, and for a path that names another
    * resource than its parts say: `fetch` resolves `.` and `..`.
    */
   async prepare(call, settings) {
@@ -648,7 +648,7 @@ function inputBody(input, files = []) {
   if (isBytes(input)) return { body: input };
   if (isObject(input) && !Array.isArray(input) && (Symbol.iterator in input || Symbol.asyncIterator in input)) {
     throw new TypeError(
-      "Pass text, bytes, a form or a JSON value; a stream, a Map or the like is none of these."
+      "Pass text, bytes, a form or a JSON value; a stream, a Map or the like is not accepted."
     );
   }
   return input === void 0 ? {} : { json: given };

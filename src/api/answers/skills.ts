@@ -39,7 +39,7 @@ export const toolDetails = named(
   }),
 );
 
-/** What a card has that a listing of cards has not. */
+/** Members of a card that a listing of cards leaves out. */
 export type CardDetails = z.infer<typeof cardDetails>;
 export const cardDetails = z.object({
   doc: maybe(about(text(), "The skill's body; never that of an llm skill.")),

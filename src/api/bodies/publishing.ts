@@ -14,7 +14,7 @@ export const catalogBody = z.lazy(() =>
   }),
 );
 
-/** What replaces an archive: a stored skill, or an earlier version of the same upload. */
+/** In place of an archive: a stored skill, or an earlier version of the same upload. */
 export const namedSkillBody = z.lazy(() =>
   z.union(
     [

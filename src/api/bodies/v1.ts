@@ -4,7 +4,7 @@ import { object, requiredText } from "../../llm/members.ts";
 import { metadata } from "../../llm/openai-api/response-request.ts";
 import { containerTerms } from "../../llm/openai-api/shell-environment.ts";
 
-/** Fields of the form with a skill's files: the others are not read. */
+/** Fields of the form with a skill's files. Hull reads no others. */
 export const SKILL_FIELDS: readonly string[] = [
   "display_name",
   "display_title",
@@ -37,7 +37,7 @@ export const containerBody = z.lazy(() => {
   });
 });
 
-/** What replaces the form with the file. */
+/** In place of the form with the file. */
 export const containerFileBody = z.lazy(() =>
   z.object({ file_id: requiredText("the id of a file, or a form with the part file, is required") }),
 );

@@ -27,7 +27,7 @@ interface AgentDriveOptions {
   clock: Clock;
   /** Aborted when the run is cancelled; its reason is the run's error. */
   signal: AbortSignal;
-  /** Called with the fault that ends the run, of which the record has no facts for the operator. */
+  /** Called with the fault that ends the run, since its record has no facts for the operator. */
   onFault?: ((fault: HullError) => void) | undefined;
 }
 

@@ -4,7 +4,7 @@ import type { AgentRecord } from "./records.ts";
 import { withoutPrefix } from "./skill-prefix.ts";
 import type { AgentState, RunState } from "./state.ts";
 
-/** What the session knows of a skill; `undefined`: nothing. */
+/** What the session knows about a skill; `undefined`: nothing. */
 export function knownSkill(
   { known = {} }: Pick<AgentState, "known">,
   name: string,

@@ -265,7 +265,7 @@ function byApprovals(approval_policy: JsonObject | null, tool: AgentTool, args: 
   if (lists("auto_deny")) return { verdict: "deny", reason: `${name} is denied by the approval policy.` };
   const writable = textsIn(policy.write_path_allowlist);
   if (writable !== null && reachesEverything(tool) && !writable.includes("**"))
-    return { verdict: "deny", reason: `${name} may write to every file, and the run to some alone.` };
+    return { verdict: "deny", reason: `${name} may write to every file, and the run only to some.` };
   if (writable !== null && writes(tool)) {
     const outside = pathArguments(tool.annotations.arg_schema, args).find(
       (path) => !writable.some((glob) => baseOf(glob) === baseOf(path) && globMatches(glob, path)),

@@ -135,7 +135,7 @@ export type AgentRecord = { v: 1; at: number } & (
   | { type: "session_state_changed"; state: SessionState }
   | { type: "session_reset" }
   | { type: "session_trimmed"; keep_last: number }
-  /** `skills`: names of those that the session had active. Absent: none, or the records before this one tell. */
+  /** `skills`: names of those that the session had active. Absent: none, or earlier records name them. */
   | { type: "run_started"; run: string; spec: AgentSpec; skills?: string[] }
   /**
    * Messages that wait for the moment that their delivery names. `at_rest`: of a model call outside of the run under way;

@@ -26,8 +26,9 @@ export interface Reader {
 type Shown = Pick<AgentSkill, "name" | "prompt" | "files" | "dir" | "plugin_dir">;
 
 /**
- * A skill's instructions with all placeholders filled in. `$0` and the like stand for arguments only if there are any, and
- * if they are no prices, such as `$2.50` or `$5M`; otherwise they belong to the shell. A second `$` keeps what follows as it is.
+ * A skill's instructions with all placeholders filled in. `$0` and the like stand for arguments only if there are any,
+ * and if they are not prices, such as `$2.50` or `$5M`; otherwise they belong to the shell. A second `$` keeps what
+ * follows as it is.
  */
 export function instructions(skill: Shown, reader: Reader): string {
   const { prompt, dir, plugin_dir } = skill;

@@ -415,7 +415,7 @@ export function outsideScope(run: RunState, tool: AgentTool, args: JsonObject): 
   const read = entries.flatMap((entry) => (entry === "*" ? [{ tool: "*" }] : allowedTools([entry])));
   if (tool.executor === "workspace") {
     if (fitsEntries(read, tool, args)) return null;
-    return `${tool.definition.name} is allowed for ${entries.join(", ")} alone, by the skills that are active.`;
+    return `The active skills allow ${tool.definition.name} only for ${entries.join(", ")}.`;
   }
   const patterns = read.map(({ pattern }) => pattern);
   const given = patterns.filter((pattern) => pattern !== undefined);

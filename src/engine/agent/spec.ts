@@ -244,7 +244,7 @@ export interface AgentSpec {
   served?: ServedTerms;
   /**
    * The run is a call of the skill's own route in a session: a budget that refuses a model call is an error, as it is
-   * there. `json`: as in `served`. Absent: it is no such call.
+   * there. `json`: as in `served`. Absent: it is not such a call.
    */
   called?: Pick<ServedTerms, "json">;
   /** Limits of the run's own skill that are not among its options. Absent: it has no such skill, or an older version began it. */

@@ -78,7 +78,7 @@ export interface OpenCall {
   shown: string;
   /** How often in a row the call gave this result. Absent: it does not count. */
   count?: number;
-  /** The loop itself answered it: it is no success of a tool. Absent: a tool did. */
+  /** The loop itself answered it, so it is not a tool's success. Absent: a tool did. */
   runtime?: true;
 }
 

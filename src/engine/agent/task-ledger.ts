@@ -1,5 +1,5 @@
 /** A run's to-do list. The model keeps it; while items are open, a sentinel does not count. Pure. */
-import { isObject } from "../../skill/json.ts";
+import { objectOf } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { Message, ToolDefinition } from "../messages.ts";
 
@@ -47,7 +47,7 @@ export function updatedLedger(
   if (updates === null) return { error: `${LEDGER_TOOL} needs items: a list of {id, status, note?}.` };
   let { items } = ledger;
   for (const update of updates) {
-    const { id, title, status, note } = isObject(update) ? update : {};
+    const { id, title, status, note } = objectOf(update);
     const known = LEDGER_STATUSES.find((name) => name === status);
     if (known === undefined) {
       return { error: `The status of an item is one of ${LEDGER_STATUSES.join(", ")}.` };

@@ -95,7 +95,7 @@ export function fellBack({ provider, model }: Pick<SearchTarget, "provider" | "m
 const OTHER_CAUSES = new Set(["context_overflow", "content_policy", "auth_failure", "rate_limit"]);
 
 /**
- * Whether Hull repeats a failed native call in client mode: `auto` promises that a search is no error. Some servers
+ * Whether Hull repeats a failed native call in client mode: `auto` promises that a search is not an error. Some servers
  * send 422 for 400.
  * @param failure status of the provider's answer, and its classified reason
  */

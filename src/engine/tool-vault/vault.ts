@@ -212,7 +212,7 @@ function unknownPins({ always_loaded }: SearchOption, set: ToolSet): Warning[] {
     {
       code: "unknown_tool",
       option: "tool_search.always_loaded",
-      message: `tool_search.always_loaded names what is no tool: ${unknown.join(", ")}.`,
+      message: `tool_search.always_loaded names what is not a tool: ${unknown.join(", ")}.`,
     },
   ];
 }

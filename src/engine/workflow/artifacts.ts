@@ -128,7 +128,7 @@ export function artifactOf(given: Given, { newId, now }: Made): WorkflowArtifact
 /** The canonical name of a kind. */
 export const kindOf = (kind: string): string => KIND_ALIASES[kind] ?? kind;
 
-/** What each artifact takes besides its text, in bytes. */
+/** Bytes that each artifact takes in addition to its text. */
 const FRAME_BYTES = 512;
 
 /** About how many bytes the artifacts take. */

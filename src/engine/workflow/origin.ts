@@ -20,7 +20,7 @@ export type RunRecord = Omit<RunDocument, "graph" | Later> & { graph: Json } & P
  */
 export const recordPath = (run: string): string => `runs/${run}.json`;
 
-/** The run whose record has this path; `null`: it is no such path. */
+/** The run whose record has this path; `null`: it is not such a path. */
 export const runAt = (path: string): string | null => /^runs\/([^/]+)\.json$/.exec(path)?.[1] ?? null;
 
 /** Reads a record that a request brings; `null`: it is not one. */

@@ -48,7 +48,7 @@ export interface WorkflowSpec {
   /** The folder in which the commands of its stages begin, and their variables. Absent: the stages' own folder, and none. */
   cwd?: string;
   variables?: { readonly [name: string]: string };
-  /** The earlier run that this one continues or repeats, with its stages up to there. */
+  /** The earlier run that this one continues or repeats, with its stages up to that point. */
   origin?: Origin;
   /** What a test run uses in place of the real world. */
   test?: WorkflowTest;

@@ -37,11 +37,11 @@ export const readSkillGraph: GraphReader = (given: Json, name: string) => {
   return { graph: valid ? asJson(graph) : null, findings };
 };
 
-/** What shows that a file is no graph; `null`: nothing does. */
+/** What shows that a file is not a graph; `null`: nothing does. */
 function foreignShape(given: Json): string | null {
   if (!isObject(given) || (given.nodes === undefined && given.act === undefined))
     return "neither nodes nor act";
-  // Workflows of n8n are common beside skills.
+  // Workflows of n8n are common next to skills.
   const other = Array.isArray(given.nodes) && given.connections !== undefined;
   return other ? "a list of nodes and their connections" : null;
 }

@@ -30,7 +30,7 @@ export interface Visit {
   retry_at: number | null;
   input_digest: string;
   consumed: string[];
-  /** Id of the stage that it undoes; `null`: it is no compensation. */
+  /** Id of the stage that it undoes; `null`: it is not a compensation. */
   compensates: string | null;
   /** For a map: the outcome of each item that has ended, and the items that run. */
   items: { [item: string]: ItemOutcome };

@@ -3,7 +3,7 @@ import type { AttemptKey, Trial } from "./answers.ts";
 import { unmetCrashes } from "./crash.ts";
 import type { WorkflowState } from "./state.ts";
 
-/** `null`: the run is no test run. */
+/** `null`: the run is not a test run. */
 export function trialOf(state: WorkflowState): Trial | null {
   const { test } = state.spec;
   if (test === undefined) return null;

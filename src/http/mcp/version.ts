@@ -5,7 +5,7 @@
  */
 
 import { base64OrNull, utf8OrNull } from "../../bytes.ts";
-import { isObject } from "../../skill/json.ts";
+import { isObject, objectOf } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { LEGACY_VERSIONS, META, MODERN_VERSIONS, VERSIONS } from "../../tool/mcp/versions.ts";
 import { FAULT_CODES, type Fault, type RpcRequest } from "./message.ts";
@@ -47,7 +47,7 @@ export function versionFromHeader(headers: Headers): ProtocolVersion | { fault: 
 
 /** The version of a request; a modern request's headers must agree with its body. */
 export function negotiateVersion(request: RpcRequest, headers: Headers): ProtocolVersion | { fault: Fault } {
-  const meta = isObject(request.params._meta) ? request.params._meta : {};
+  const meta = objectOf(request.params._meta);
   const claimed = meta[`${META}/protocolVersion`];
   const header = headers.get("mcp-protocol-version");
   if (typeof claimed !== "string") {

@@ -14,7 +14,7 @@ const DONE = /^(?:id: [^\n]*\n)?event: done\ndata: /;
 
 interface MadeFiles {
   files: readonly ProducedFile[];
-  /** What the answer says of files that it lacks. */
+  /** What the answer says about files that it lacks. */
   warnings: readonly Warning[];
 }
 
@@ -47,8 +47,8 @@ export function eventsWithFiles(
     } catch (thrown) {
       const error = toHullError(thrown);
       logError(error, context);
-      const told = formatEvent(problemOf(error, context), "error");
-      return `${told}${head}${text.replace(/^\{"ok":true/, '{"ok":false')}\n\n`;
+      const failed = formatEvent(problemOf(error, context), "error");
+      return `${failed}${head}${text.replace(/^\{"ok":true/, '{"ok":false')}\n\n`;
     }
   };
   return events.pipeThrough(

@@ -180,6 +180,6 @@ async function postRestore(context: RequestContext): Promise<Response> {
   if (bytes === null) throw new FileNotFound({ path });
   const document = parsedObject(new TextDecoder().decode(bytes));
   if (document?._type !== "workflow_session")
-    throw memberInvalid("path", "names a file that is no workflow session");
+    throw memberInvalid("path", "names a file that is not a workflow session");
   return sessionAnswer(context, partsIn(document, "session"));
 }

@@ -49,7 +49,7 @@ export async function readWorkflowOptions(
     if (path === undefined) return undefined;
     const named = await runOfPath(context, path);
     if (named !== null) return named;
-    const message = "is no path of a run's record: the persist_path of a run, or runs/<id>.json";
+    const message = "is not the path of a run's record: the persist_path of a run, or runs/<id>.json";
     throw refusedAt(at, [{ path: option, message }]);
   };
   const resumed = own.resume_run ?? (await run(resume_path, "resume_path"));
@@ -65,7 +65,7 @@ export async function readWorkflowOptions(
   };
 }
 
-/** The run that wrote its record last at this path; `null`: it is no such path. */
+/** The run that wrote its record last at this path; `null`: it is not such a path. */
 export async function runOfPath(
   { env, tenant }: Pick<RequestContext, "env" | "tenant">,
   path: string,

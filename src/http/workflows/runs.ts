@@ -147,7 +147,7 @@ async function recordNamed(context: RequestContext, run: string | JsonObject): P
     return recordOf(await sessionOf(context, run, "workflow run").ask("workflow", { wait: "none" }));
   const record = readRecord(run);
   if (record !== null) return record;
-  const message = "is no record of a workflow run";
+  const message = "is not the record of a workflow run";
   throw new InputInvalid({ reason: `the run ${message}`, errors: [{ path: "options", message }] });
 }
 
@@ -238,7 +238,7 @@ async function copyFiles(
     const { files = owner } = await sessionClient(context, owner).ask("ceilings", null);
     await sessionClient(context, files).ask("copyFiles", to);
   } catch (error) {
-    // A removed run has left no files. A repeated request finds the session that its first attempt made.
+    // A removed run has left no files. A repeated request finds the session of its first attempt.
     if (!CallNotFound.matches(error) && !SessionExists.matches(error)) throw error;
   }
 }

@@ -20,7 +20,7 @@ import { anthropicStop } from "../stop-words.ts";
 
 /** A typed block, or one of Anthropic's own, unchanged. */
 type WireBlock = BetaContentBlock | JsonObject;
-/** What `beta.messages` of the SDKs expects has all that `messages` expects; the two send the same request. */
+/** `beta.messages` of the SDKs expects all that `messages` expects, and more; both send the same request. */
 type WireMessage = Omit<BetaMessage, "content"> & { content: WireBlock[] };
 
 /** An id in Anthropic's form. */

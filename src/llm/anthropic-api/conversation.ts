@@ -1,7 +1,7 @@
 /** The messages of an Anthropic client as canonical messages. */
 import { firstOf } from "../../cut.ts";
 import type { Block, Media, Message, Part, SystemBlock, ToolResultMessage } from "../../engine/messages.ts";
-import { isObject, textOf } from "../../skill/json.ts";
+import { isObject, objectOf, textOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { decodeBlock, isEncodedBlock } from "../foreign-blocks.ts";
 import { textMember, wrong } from "../members.ts";
@@ -154,7 +154,7 @@ class Reader {
 
   /** A document that is text is sent as text, under its title. */
   #document(block: JsonObject, path: string): Part[] {
-    const source = isObject(block.source) ? block.source : {};
+    const source = objectOf(block.source);
     const { title } = block;
     const head = typeof title === "string" && title !== "" ? [`# ${title}`] : [];
     if (source.type === "text") {
@@ -229,7 +229,7 @@ class Reader {
       case "tool_use": {
         const [id, name] = [textMember(block, "id", path), textMember(block, "name", path)];
         this.#called.add(id, name, `${path}.id`);
-        const input = isObject(block.input) ? block.input : {};
+        const input = objectOf(block.input);
         return [{ type: "tool_call", id, name, arguments: input, raw: JSON.stringify(input) }];
       }
       default:

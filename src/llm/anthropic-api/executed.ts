@@ -9,7 +9,7 @@ import {
   stderrShown,
 } from "../../engine/workspace-tools/command-result.ts";
 import { EDITOR_TOOL } from "../../engine/workspace-tools/editor-tool.ts";
-import { isObject, textOf } from "../../skill/json.ts";
+import { isObject, objectOf, textOf } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { ToolCallIds } from "../tool-call-ids.ts";
 
@@ -20,8 +20,8 @@ const NAMES: readonly string[] = [BASH, PYTHON, EDITOR_TOOL];
 const isCommand = (name: string): boolean => name === BASH || name === PYTHON;
 
 /**
- * The beginning of the ids of these calls. Anthropic's ids of calls that a server carried out begin with `srvtoolu_`; the
- * rest tells Hull's from Anthropic's own. After it stands the model's own id, which other models get.
+ * The beginning of the ids of these calls. Anthropic's ids of calls that a server carried out begin with `srvtoolu_`;
+ * the rest distinguishes Hull's from Anthropic's own. The model's own id follows, which other models get.
  */
 const OWN_ID = "srvtoolu_hull_";
 const modelId = (id: string): string => (id.startsWith(OWN_ID) ? id.slice(OWN_ID.length) : id);
@@ -67,7 +67,7 @@ export function resultBlock(
 
 /** The content of a result block of the text editor. */
 function editorContent({ status, content, value, error_category }: AgentToolResult): JsonObject {
-  const facts = isObject(value) ? value : {};
+  const facts = objectOf(value);
   if (status !== "ok") {
     const known = typeof facts.error_code === "string" ? facts.error_code : "unavailable";
     const error_code = error_category === "schema_validation" ? "invalid_tool_input" : known;

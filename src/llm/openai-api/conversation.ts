@@ -1,7 +1,7 @@
 /** The messages of a chat completion's client as canonical messages. */
 import type { Block, Message, SystemBlock, ToolResultMessage } from "../../engine/messages.ts";
 import { parseArguments } from "../../model/provider-document.ts";
-import { isObject } from "../../skill/json.ts";
+import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { decodeBlock } from "../foreign-blocks.ts";
 import { textMember, wrong } from "../members.ts";
@@ -108,11 +108,11 @@ function resultOf(message: JsonObject, path: string, called: ToolCallIds): ToolR
 /** Parts that have other names in responses. */
 const ownPart: OwnPart = (part, path) => {
   if (part.type === "image_url") {
-    const image = isObject(part.image_url) ? part.image_url : {};
+    const image = objectOf(part.image_url);
     return imagePart(textMember(image, "url", `${path}.image_url`), image.detail, path);
   }
   if (part.type !== "file") return null;
-  const file = isObject(part.file) ? part.file : {};
+  const file = objectOf(part.file);
   if (typeof file.file_data !== "string") throw wrong(`${path}.file`, "file_data or file_id is required");
   return filePart(file.file_data, file.filename);
 };

@@ -1,6 +1,6 @@
 /** Reads message contents, which are nearly the same in chat completions and responses. */
 import type { Media, Part } from "../../engine/messages.ts";
-import { isObject } from "../../skill/json.ts";
+import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { textMember, wrong } from "../members.ts";
 import { inlineMedia } from "../messages.ts";
@@ -35,7 +35,7 @@ function partOf(part: Json, path: string, own: OwnPart): Part {
     case "refusal":
       return { type: "text", text: textMember(part, "refusal", path) };
     case "input_audio": {
-      const audio = isObject(part.input_audio) ? part.input_audio : {};
+      const audio = objectOf(part.input_audio);
       const data = textMember(audio, "data", `${path}.input_audio`);
       return { type: "audio", media_type: audio.format === "wav" ? "audio/wav" : "audio/mpeg", data };
     }

@@ -2,7 +2,7 @@
 import type { Block, Message, Part, ToolCallBlock, ToolResultMessage } from "../../engine/messages.ts";
 import { NO_OUTPUT } from "../../engine/workspace-tools/command-result.ts";
 import { parseArguments } from "../../model/provider-document.ts";
-import { isObject } from "../../skill/json.ts";
+import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { decodeBlock } from "../foreign-blocks.ts";
 import { textMember, wrong } from "../members.ts";
@@ -97,7 +97,7 @@ class ItemReader {
         this.#result(item, path);
         return;
       case "shell_call": {
-        const action = isObject(item.action) ? item.action : {};
+        const action = objectOf(item.action);
         const { tool, arguments: given, commands = [], timeout_ms } = action;
         const own = typeof tool === "string" && isObject(given);
         const limit = typeof timeout_ms === "number" ? { timeout_ms } : {};
@@ -220,7 +220,7 @@ function shellResult(output: Json | undefined, path: string): { content: string;
   const texts = output.map((one, n) => {
     if (!isObject(one)) throw wrong(`${path}.${n}`, "an output is an object");
     const { stdout, stderr, outcome } = one;
-    const ended = isObject(outcome) ? outcome : {};
+    const ended = objectOf(outcome);
     const failed = ended.type === "timeout" || (ended.type === "exit" && ended.exit_code !== 0);
     if (failed) is_error = true;
     const end =

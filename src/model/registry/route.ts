@@ -43,7 +43,7 @@ export function route(policy: RoutePolicy, registry: ModelRegistry, env: ReadVar
   const { mode, target } = wanted;
   if (mode === "always") return { mode, target, chosen: namedTarget(target, registry), alternatives: [] };
   const least = Object.entries(RANK).find(([tier]) => tier === target)?.[1];
-  if (least === undefined) throw refused(`"${target}" is no tier; tiers are small, mid and frontier`);
+  if (least === undefined) throw refused(`"${target}" is not a tier; tiers are small, mid and frontier`);
   const measure = mode === "cheapest_over_quality" ? "cost_per_1k" : "latency_p50_ms";
   const alternatives = candidates(registry)
     .filter(({ tier, provider }) => RANK[tier] >= least && isUsable(provider, registry, env))

@@ -149,7 +149,7 @@ export async function keepAnswer(
 
 /**
  * Releases a name, so that the next request with it is handled anew, whatever it asks.
- * @param refused the request has done nothing, so that no later attempt need know of it
+ * @param refused the request has done nothing, so that no later attempt need know about it
  */
 export async function releaseClaim(env: Bindings, { name, attempt }: Claim, refused: boolean): Promise<void> {
   const released = refused ? "DELETE FROM kept_answers" : "UPDATE kept_answers SET effects = 0, alive_ms = 0";

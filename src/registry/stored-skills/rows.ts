@@ -221,7 +221,7 @@ export async function skillsWithWords(
   );
 }
 
-/** SQLite lowers the letters A to Z alone: how a lower-cased word may stand in its lower-cased text. */
+/** SQLite lowers only the letters A to Z: how a lower-cased word may appear in its lower-cased text. */
 function spellings(word: string): string[] {
   const [first = "", ...rest] = word;
   const written = [word, first.toUpperCase() + rest.join(""), word.toUpperCase()];

@@ -43,7 +43,7 @@ export function readStrictly(text: string): StrictReading {
     if (refused !== null) return yaml(refused);
   }
   const root = document?.contents;
-  if (!isMap(root)) return { fault: "frontmatter_not_mapping", why: "it is no mapping of fields" };
+  if (!isMap(root)) return { fault: "frontmatter_not_mapping", why: "it is not a mapping of fields" };
   const fields = new Map<string, string | null>();
   for (const { key, value } of root.items) {
     fields.set(isScalar(key) ? String(key.value) : String(key), textOf(value));

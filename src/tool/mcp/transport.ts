@@ -70,7 +70,7 @@ export function brokenOff(error: unknown, { aborted }: AbortSignal): ReturnType<
   return aborted ? failed("unavailable", "Hull gave up on the call.") : null;
 }
 
-/** Sends the message. @param after id of the last event of its answer that came: only the rest is asked for */
+/** Sends the message. @param after id of the last event of its answer that came: Hull asks only for the rest */
 async function open(
   wire: Wire,
   { message, raw, headers, signal }: Sent,

@@ -155,7 +155,9 @@ describe("8.2: each row", () => {
 
   test("an input that is no object is refused, and what is no schema", () => {
     expect(described({ input: z.string() }).faults).toEqual(["search.input: must be an object"]);
-    expect(described({ input: { type: "object" } }).faults).toEqual(["search.input: is no schema of zod 4"]);
+    expect(described({ input: { type: "object" } }).faults).toEqual([
+      "search.input: is not a schema of zod 4",
+    ]);
   });
 });
 
