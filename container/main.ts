@@ -91,7 +91,7 @@ function authOf({ secretFile, childUid }: RunnerOptions): Auth {
   if (secret.length < MIN_SECRET_CHARS)
     throw new UsageError(`the secret in ${secretFile} has fewer than ${MIN_SECRET_CHARS} characters`);
   if (childUid !== null && (statSync(secretFile).mode & 0o077) !== 0)
-    throw new CannotIsolate(`others than its owner can read ${secretFile}`);
+    throw new CannotIsolate(`other users than its owner can read ${secretFile}`);
   auth.setSecret(secret);
   return auth;
 }

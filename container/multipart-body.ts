@@ -56,7 +56,7 @@ export class MultipartBody {
     if (part === null) return null;
     const { name, filename, body } = part;
     if (name !== "stdin" && name !== "file") {
-      throw new Refused("bad_request", `The part "${name}" may not stand at this place.`);
+      throw new Refused("bad_request", `The part "${name}" is out of place.`);
     }
     return { name, filename: filename ?? "", body };
   }

@@ -141,7 +141,7 @@ export class Tree {
   /** Makes a new file in an existing folder, and opens it for writing. Throws the system's error. */
   async create(path: string): Promise<FileHandle> {
     const file = await this.#inFolder(path, false, (folder, name) => open(folder.at(name), NEW_FILE, 0o666));
-    if (file === null) throw new SwappedFolder(`the folder of ${path} is none any more`);
+    if (file === null) throw new SwappedFolder(`the folder of ${path} is no longer a folder`);
     return file;
   }
 

@@ -214,7 +214,7 @@ async function* contentsOf(body: Readable): AsyncGenerator<Content, void> {
   for (let next = await frames.next(); !next.done; ) {
     const header =
       next.value.type === FRAME.file ? fileFrame.safeParse(parsed(Buffer.from(next.value.payload))) : null;
-    if (!header?.success) throw invalid("A frame of another type stands where a content should begin.");
+    if (!header?.success) throw invalid("A frame of another type comes where a content should begin.");
     const { sha256, size } = header.data;
     const bytes = async function* (): AsyncGenerator<Uint8Array, void> {
       for (

@@ -24,7 +24,7 @@ function sendable(key: string | undefined): string | undefined {
 
 /** The fault of a Hull's address, for a sentence that begins with the place of the address; `null`: it has none. */
 function faultOf(url: string): string | null {
-  if (!/^https?:/.test(url) || !URL.canParse(url)) return `is no http(s) address: "${url}".`;
+  if (!/^https?:/.test(url) || !URL.canParse(url)) return `is not an http(s) address: "${url}".`;
   const { pathname, search, hash, origin } = new URL(url);
   if (`${pathname}${search}${hash}` === "/") return null;
   return `names more than a server, whose address is ${origin}.`;

@@ -352,7 +352,7 @@ const FORBIDDEN_CODE: [RegExp, string][] = [
     "any, or a cast that silences the compiler",
   ],
 ];
-/** Each place in a long run of such characters is a beginning, from which the pattern reads the rest of the run in vain. */
+/** The pattern tries each place of a long run of such characters, and reads the rest of the run each time. */
 const SLOW: [RegExp, string][] = [
   [
     /(?<=[=(,:[!&|?{};]\s*)\/(?:\[(?:\\.|[^\]\\])+\]|\\[^bB]|[^\\[\](){}^$|/*+?.])(?:[+*]|\{\d+,\})\??(?!\/|\(\?:[^()]*\)\*\/)(?:\\.|\[(?:\\.|[^\]\\])+\]|[^/\\[])+\/(?![a-z]*y)/,

@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import { CommandError, EXIT } from "./command.ts";
 
 /**
- * Node's own recursive `mkdir` tries forever where a folder exists and the system finds none to make in it, as in /proc.
+ * Node's own recursive `mkdir` tries forever where a folder exists and the system allows none in it, as in /proc.
  * @throws CommandError for such a place
  */
 export async function makeFolder(path: string, mode = 0o777): Promise<void> {
@@ -16,7 +16,7 @@ export async function makeFolder(path: string, mode = 0o777): Promise<void> {
     const code = error instanceof Error && "code" in error ? error.code : null;
     if (code === "EEXIST" && (await isFolder(path))) return;
     if (code !== "ENOENT") throw error;
-    const message = `Cannot make the folder ${path}: the system makes none in ${above}.`;
+    const message = `Cannot make the folder ${path}: the system allows none in ${above}.`;
     throw new CommandError(EXIT.failed, "system_error", message, "Choose a folder elsewhere.");
   }
 }

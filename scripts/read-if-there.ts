@@ -7,7 +7,7 @@ export const ABSENT: readonly string[] = ["ENOENT", "ENOTDIR"];
 
 /**
  * The bytes of a file; `null` if there is none. A file that is there and cannot be read is a failure, since a command
- * that went on would do what the file forbids.
+ * that continued would do what the file forbids.
  * @param absent codes of the system that count as no file
  * @throws CommandError
  */

@@ -9,8 +9,8 @@ const OVER_MS = 24 * 60 * 60 * 1000;
 const TEMPORARY = /^(.+)\.[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\.tmp$/;
 
 /**
- * Writes a file beside the old one, and then takes its place: after a crash or on a full disk the file is the old or the
- * new one, never a part, and of several writers at once the last one wins. A link stays a link, and the file keeps its
+ * Writes a file next to the old one, which it then replaces: after a crash or on a full disk the file is the old or the
+ * new one, never a part. Of several writers at once the last one wins. A link stays a link, and the file keeps its
  * mode. A refusal of the system has the file's path.
  */
 export async function replaceFile(path: string, content: string | Uint8Array): Promise<void> {

@@ -264,9 +264,10 @@ interface MovedTo {
 }
 
 /**
- * Gives skills of one slug in different namespaces separate addresses. The first keeps the slug, where a skill without
- * namespace comes first, and one beside its plugin's own skill of that slug last; the others are built again as
- * `namespace--slug`. Where that is another skill of the plugin, one beside the plugin's own is `namespace-folders--slug`.
+ * Gives skills of one slug in different namespaces separate addresses. The first keeps the slug: a skill without
+ * namespace comes first, and one in another folder of its plugin than `skills` last, if a skill of that folder has the
+ * slug too. The build makes the others again as `namespace--slug`, or as `namespace-folders--slug` if another skill of
+ * the plugin has that address.
  */
 async function withNamespaces(
   outcomes: readonly Outcome[],
@@ -285,10 +286,10 @@ async function withNamespaces(
       holders.set(slug, folder);
       continue;
     }
-    const { namespace, beside } = folder;
+    const { namespace, pluginFolders } = folder;
     const wanted = [
       ...(areApart(folder, holder) ? [addressOf(slug, namespace)] : []),
-      ...(beside === undefined ? [] : [addressOf(slug, namespace, beside)]),
+      ...(pluginFolders === undefined ? [] : [addressOf(slug, namespace, pluginFolders)]),
     ];
     const own = wanted.find((address) => !holders.has(address));
     if (current !== skill || own === undefined) continue;
@@ -309,10 +310,12 @@ async function withNamespaces(
 function inOrder(outcomes: readonly Outcome[], options: BuildOptions): Outcome[] {
   const address = (outcome: Outcome): string =>
     addressOf(currentOf(outcome, options)?.card.slug ?? "", outcome.folder.namespace);
-  const ofPlugins = new Set(outcomes.filter(({ folder }) => folder.beside === undefined).map(address));
+  const ofPlugins = new Set(outcomes.filter(({ folder }) => folder.pluginFolders === undefined).map(address));
   const rank = (outcome: Outcome): number => {
-    const { namespace, beside } = outcome.folder;
-    return Number(namespace !== undefined) + Number(beside !== undefined && ofPlugins.has(address(outcome)));
+    const { namespace, pluginFolders } = outcome.folder;
+    return (
+      Number(namespace !== undefined) + Number(pluginFolders !== undefined && ofPlugins.has(address(outcome)))
+    );
   };
   return outcomes.toSorted((a, b) => rank(a) - rank(b));
 }
@@ -478,8 +481,8 @@ async function keptWithin(
 }
 
 /**
- * Marks a workflow as broken if its file no longer contains a graph. Such a file is no fault, but the last good version
- * had the workflow.
+ * Marks a workflow as broken if its file no longer contains a graph. Such a file is not a fault, but the last good
+ * version had the workflow.
  */
 function withLostWorkflows(outcome: Outcome, options: BuildOptions): Outcome {
   const previous = lastGood(outcome, options);

@@ -295,13 +295,13 @@ function placed(folder: SkillFolder, declared: readonly DeclaredPlugins[]): Skil
   const namespace =
     plugin === null ? foldersAbove(folder.within) : slugify(plugin.name) || slugify(basename(plugin.path));
   const inPlugin = plugin?.skills === null ? relative(plugin.path, folder.path) : "";
-  const beside = inPlugin.split(sep, 1)[0] === "skills" ? "" : foldersAbove(inPlugin);
+  const pluginFolders = inPlugin.split(sep, 1)[0] === "skills" ? "" : foldersAbove(inPlugin);
   return {
     ...folder,
     ...(plugin === null ? {} : { plugin }),
     ...(plugin === null && hidden ? { pluginUnreadable: true } : {}),
     ...(namespace === "" ? {} : { namespace }),
-    ...(beside === "" ? {} : { beside }),
+    ...(pluginFolders === "" ? {} : { pluginFolders }),
   };
 }
 
@@ -342,7 +342,7 @@ function skillFileOf(entries: readonly Dirent[]): string | null {
 
 /** A finding about Skill Tools without a SKILL.md. */
 function toolsAlone(folder: string): Diagnostic {
-  const message = `The folder ${folder} has a tools.json and no SKILL.md, so it is no skill.`;
+  const message = `The folder ${folder} has a tools.json and no SKILL.md, so it is not a skill.`;
   const hint = "Add a SKILL.md with name and description, or list the folder in .hullignore.";
   const code = { level: "error" as const, code: "skill_file_missing" };
   return { ...code, skill: folder, file: `${folder}/tools.json`, message, hint };

@@ -22,14 +22,14 @@ export interface SkillFolder {
    */
   namespace?: string;
   /** The folders in its plugin that lead to it, if it is not in the plugin's folder `skills`. */
-  beside?: string;
+  pluginFolders?: string;
   /** Its plugin. */
   plugin?: Plugin;
   /** The skill has no plugin, but a file that may declare one cannot be read. */
   pluginUnreadable?: true;
   /** The slug under which it is served, if another skill has the slug of its name. */
   slug?: string;
-  /** Folders inside it, relative to it, with skills that their plugin declares: they are served beside it. */
+  /** Folders inside it, relative to it, with skills that their plugin declares: Hull serves them next to it. */
   apart?: readonly string[];
 }
 
@@ -54,7 +54,7 @@ export interface RootContext {
 
 /**
  * A file in a folder with the state of a `hull dev`. Such a folder holds secrets and unpacked skills, and `--state` may
- * put it anywhere, so it is no part of a collection or a skill.
+ * put it anywhere, so it is not part of a collection or a skill.
  */
 export const STATE_MARK = ".hull-state";
 

@@ -1,4 +1,4 @@
-/** Maps findings about the files that the build makes of a `skill.ts` back to the calls in that file. */
+/** Maps findings about the files that the build makes from a `skill.ts` back to the calls in that file. */
 import { relative, sep } from "node:path";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
 import type { ModuleFault } from "../../src/skill/module-fault.ts";
@@ -14,7 +14,7 @@ export interface TypedLocations {
    */
   ofFault(path: string): Pick<ModuleFault, "file" | "at">;
   /**
-   * A finding about a file made of skill.ts becomes one about skill.ts; others stay unchanged. @param base path from
+   * A finding about a file made from skill.ts becomes one about skill.ts; others stay unchanged. @param base path from
    * the root to the skill's folder
    */
   pointed(found: Diagnostic, base: string): Diagnostic;
@@ -29,7 +29,7 @@ interface Source {
   hasText: boolean;
 }
 
-/** Members of a tool's definition by the key of tools.json that the build makes of them. */
+/** Members of a tool's definition by the key of tools.json that the build makes from them. */
 const MEMBERS: ReadonlyMap<string, string> = new Map([
   ...Array.from(KEYS, ([member, key]): [string, string] => [key, member]),
   ["parameters", "input"],

@@ -33,13 +33,13 @@ const LOCATED = "src/typed/located.ts";
 const STACKS = { sourcemap: "inline", sourcesContent: false } as const satisfies BuildOptions;
 
 interface TypedFolder {
-  /** The folder's own files and those made of its skill.ts. */
+  /** The folder's own files and those made from its skill.ts. */
   files: SourceFile[];
-  /** Paths of the handlers made of it. */
+  /** Paths of the handlers made from it. */
   handlers: ReadonlySet<string>;
   /** The description in skill.ts; `null`: there is none, or it is unusable. */
   described: SkillDescription | null;
-  /** Maps findings about files made of skill.ts; `null` with `described`. */
+  /** Maps findings about files made from skill.ts; `null` with `described`. */
   locations: TypedLocations | null;
   diagnostics: Diagnostic[];
   /** Absolute paths of all files read; `null`: something was missing. */

@@ -203,7 +203,10 @@ function filesOf(bytes: Buffer): { note: string; files: NamedFile[] } | null {
   return files.every((file) => typeof file?.filename === "string") ? { note, files } : null;
 }
 
-/** The file name of an answer; `null`: the answer is no file, and is an attachment only so that browsers do not render it. */
+/**
+ * The file name of an answer; `null`: the answer is not a file, and is an attachment only so that browsers do not
+ * render it.
+ */
 function fileName(disposition: string): string | null {
   const encoded = /filename\*=UTF-8''([^;]+)/.exec(disposition)?.[1];
   return encoded === undefined ? null : decodeURIComponent(encoded);

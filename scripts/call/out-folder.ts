@@ -35,7 +35,7 @@ export class OutFolder {
       above = dirname(above);
       found = await stat(above).catch(() => null);
     }
-    if (found?.isDirectory() !== true) throw this.#unusable(`${above} is no folder`);
+    if (found?.isDirectory() !== true) throw this.#unusable(`${above} is not a folder`);
     const refused = await access(above, constants.W_OK | constants.X_OK).catch(() => true);
     if (refused === true) throw this.#unusable(`${above} cannot be written to`);
   }

@@ -35,7 +35,7 @@ export async function startProviderServer(
 ): Promise<ProviderServer> {
   const server = createServer((request, response) => {
     handle(request, response, answer).catch((error: unknown) => {
-      // A client that leaves is no fault of this server.
+      // A client that leaves is not a fault of this server.
       if (request.complete) onError(error instanceof Error ? error.message : String(error));
       response.destroy();
     });

@@ -122,7 +122,7 @@ interface Call {
 
 /**
  * Prints the errors of one skill, for a tool that is missing from it too, and all findings if there is no skill.
- * @param slug of the skill, or the name of its folder, which is all that Hull knows of some broken skills
+ * @param slug of the skill, or the name of its folder, which is all that Hull knows about some broken skills
  * @returns whether errors keep the skill from being called
  */
 function printFaults({ skills, diagnostics }: BuildResult, slug: string): boolean {

@@ -71,7 +71,7 @@ for hull approvals. Hull keeps the session.
       const asked = terminal === null ? stdinLines() : questions(terminal, typed, closed.signal);
       for await (const prompt of asked) {
         if (prompt.trim() === "") {
-          if (asks) process.stderr.write("An empty line is no message.\n");
+          if (asks) process.stderr.write("An empty line is not a message.\n");
           continue;
         }
         messages += 1;

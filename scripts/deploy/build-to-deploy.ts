@@ -1,4 +1,6 @@
-/** Builds the skills to deploy. With `keepGoing`, broken ones keep their deployed versions if the deployment tells them. */
+/**
+ * Builds the skills to deploy. With `keepGoing`, broken ones keep their deployed versions if the deployment names them.
+ */
 import { checkAddress, keyOf } from "../admin-client.ts";
 import { type BuildOptions, type BuildResult, buildRoots } from "../build/build.ts";
 import { CommandError } from "../command.ts";

@@ -1,5 +1,5 @@
 /**
- * Caches what each start needs and esbuild makes of Hull's own code: the Worker's modules and the runner. Making them
+ * Caches what each start needs and esbuild makes from Hull's own code: the Worker's modules and the runner. Making them
  * takes more processor time than the rest of a start, so they are cached where Node stores its compiled code, until one
  * of their source files changes.
  */

@@ -43,9 +43,7 @@ export async function startFront(options: FrontOptions): Promise<Front> {
   server.on("clientError", ({ code }: NodeJS.ErrnoException, socket) => {
     if (code === "ECONNRESET" || !socket.writable) return void socket.destroy();
     const long = code === "HPE_HEADER_OVERFLOW";
-    const detail = long
-      ? "The headers are longer than 16 KiB."
-      : "This is no HTTP request that Hull can read.";
+    const detail = long ? "The headers are longer than 16 KiB." : "Hull cannot read this as an HTTP request.";
     const { status, headers, body } = refusalOf(new BadRequest({ detail }));
     const lines = Object.entries({ ...headers, connection: "close" }).map(
       ([name, value]) => `${name}: ${value}\r\n`,

@@ -84,7 +84,7 @@ export function checkVariables(
     refuse(
       "HULL_ADMIN_KEY",
       `has fewer than ${MIN_ADMIN_KEY} characters.`,
-      "Make one by: openssl rand -hex 32",
+      "Make one with: openssl rand -hex 32",
     );
   }
 }

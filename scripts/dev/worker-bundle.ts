@@ -47,7 +47,7 @@ export const workerBuild = (repoDir: string) => {
   } satisfies BuildOptions;
 };
 
-/** Bundles the Worker, minified, and says what each module was made of. */
+/** Bundles the Worker, minified, and says what each module consists of. */
 export async function bundleWithMetafile(
   repoDir: string,
 ): Promise<{ modules: WorkerModules; metafile: Metafile }> {

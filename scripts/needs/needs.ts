@@ -26,7 +26,7 @@ const EVERYWHERE = new Set(
     "paste pathchk pr printenv ptx readlink realpath rm rmdir seq sha1sum sha256sum sha512sum shred shuf sleep sort split stat",
     "stdbuf stty sum sync tac tail tee timeout touch tr truncate tsort tty uname unexpand uniq unlink uptime users wc who",
     "whoami yes grep egrep fgrep sed awk find xargs diff cmp tar gzip gunzip which clear ps sudo bash sh",
-    // Scripts ask these about one system, and go on without them on others.
+    // Scripts ask these about one system, and continue without them on others.
     "gtimeout nvidia-smi rocm-smi sysctl system_profiler vm_stat",
     // Programs whose command may be different each day.
     "hull claude codex",

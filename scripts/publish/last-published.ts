@@ -37,7 +37,7 @@ export const keptLines = (skills: readonly BuiltSkill[]): string =>
     .map(({ card: { slug } }) => `${slug} stays as it was published before: its folder is broken.\n`)
     .join("");
 
-/** By absolute folder, those that the registry serves. @param built what the build made of the other folders */
+/** By absolute folder, those that the registry serves. @param built what the build made from the other folders */
 async function lastPublished(
   { roots, dir }: Project,
   built: readonly BuiltSkill[],

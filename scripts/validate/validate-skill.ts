@@ -27,7 +27,7 @@ export interface ParsedFolder {
   text: Uint8Array;
   /** The finding about that file; `null`: there is none. */
   unreadable: Diagnostic | null;
-  /** Maps findings about `text`, if it was made of a skill.ts. */
+  /** Maps findings about `text`, if it was made from a skill.ts. */
   locations: TypedLocations | null;
   parsed: ParsedAgentSkill;
   /** The fields of the format in its own order; absent and empty ones are left out. */
@@ -62,7 +62,7 @@ async function readableText(
   }
 }
 
-/** The folder's SKILL.md, or the one made of its skill.ts; empty if that fails. */
+/** The folder's SKILL.md, or the one made from its skill.ts; empty if that fails. */
 async function textFile(
   folder: SkillFolder,
   rootContext: RootContext,
@@ -122,7 +122,7 @@ export function lint(
   const found: Diagnostic[] = [];
   if (record !== undefined) {
     const rules = lintDescription(record.description);
-    // A skill with fields of Hull is no Agent Skill, and the rules do not concern it.
+    // A skill with fields of Hull is not an Agent Skill, so the rules do not apply to it.
     if (rules.length > 0 && !parseManifest(text, { folder: folder.name, file: folder.file }).serving)
       found.push(...rules.map((rule) => ({ ...warning, file: folder.file, ...rule })));
     const paths = files.map(({ path }) => path);

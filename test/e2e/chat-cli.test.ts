@@ -104,12 +104,12 @@ test("hull chat takes each line of stdin byte for byte, and stops at one that is
   expect(said.join("")).not.toContain("\\r");
 });
 
-test("hull chat says that an empty line is no message", async () => {
+test("hull chat says that an empty line is not a message", async () => {
   const only = await cli(["chat", "asker"], " \n\n");
   expect(only).toMatchObject({ code: 2, output: expect.stringContaining("has no message") });
   const { after, ended } = chatting("asker");
   await after(/› /, "\r");
-  await after(/An empty line is no message\.[\s\S]*› /, "\x04");
+  await after(/An empty line is not a message\.[\s\S]*› /, "\x04");
   expect(await ended()).toMatchObject({ code: 0 });
 });
 

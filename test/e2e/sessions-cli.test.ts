@@ -273,7 +273,7 @@ test("HULL_URL may name the Hull; a missing or invalid address is named, and an 
   expect(await at("", "logs", "x")).toMatchObject({ code: 2, output: expect.stringContaining("HULL_URL=") });
   expect(await at("localhost:3000", "logs", "x")).toMatchObject({
     code: 2,
-    output: expect.stringContaining('HULL_URL is no http(s) address: "localhost:3000"'),
+    output: expect.stringContaining('HULL_URL is not an http(s) address: "localhost:3000"'),
   });
   expect(await at(hull.url, "logs", "")).toMatchObject({
     code: 2,

@@ -105,8 +105,8 @@ test("standard input that is not UTF-8 is refused, not changed", async () => {
 });
 
 test.each([
-  [["call", "x", "--url", "localhost:3000"], "--url is no http(s) address"],
-  [["call", "x", "--url", "ftp://x"], "--url is no http(s) address"],
+  [["call", "x", "--url", "localhost:3000"], "--url is not an http(s) address"],
+  [["call", "x", "--url", "ftp://x"], "--url is not an http(s) address"],
   [
     ["call", "x", "--url", "http://h:1/skills/x"],
     "--url names more than a server, whose address is http://h:1.",
@@ -156,7 +156,7 @@ test("a refusal of the system is reported in words: what, where, and what to do"
 
 // There the system finds no folder to make one in, though it exists.
 test.skipIf(process.platform !== "linux")("no command tries forever to make a folder in /proc", async () => {
-  const message = "Cannot make the folder /proc/hull: the system makes none in /proc.";
+  const message = "Cannot make the folder /proc/hull: the system allows none in /proc.";
   expect(await hull(["init", "/proc/hull/deep"])).toMatchObject({
     code: 1,
     err: expect.stringContaining(message),
