@@ -68,7 +68,7 @@ const MANIFEST_TEXTS: { readonly [name in FieldName]: FieldText } = {
     schema: { type: ["object", "string"] },
   },
   output: {
-    text: "What a call answers. For an llm skill, `json` also asks the provider for JSON (`response_format`, beside tools too), if it has such a mode and the conversation or the skill's text mentions JSON. `file` means the file that its [workspace tools](real-skills.md#ask-it) make.",
+    text: "What a call answers. For an llm skill, `json` also asks the provider for JSON (`response_format`, with tools too), if it has such a mode and the conversation or the skill's text mentions JSON. `file` means the file that its [workspace tools](real-skills.md#ask-it) make.",
     otherwise: "`text`; `file` where `output_mime` or the file of `serve` is not text",
   },
   output_mime: { text: "`content-type` of the answer.", takes: "media type, parameters allowed" },
