@@ -38,7 +38,7 @@ export class FrameLog {
   readonly file: FrameFile | null;
   /** Bytes appended. */
   size = 0;
-  /** Called when the source may continue after `append` returned false: the backlog is small again, or the disk refused it. */
+  /** Called when the source may continue after `append` returned false: the backlog is small, or the disk refused it. */
   onDrained: () => void = () => {};
   /** Called once if the disk refuses the frames. */
   onFailure: (error: unknown) => void = () => {};

@@ -2,8 +2,9 @@
  * The runner: it runs scripts and tools as processes.
  *
  *   node container/main.ts --port P --state DIR [--host H] [--secret-file F] [--concurrency N] [--queue N]
- *     [--queue-timeout-ms N] [--grace-ms N] [--drain-ms N] [--bundle-bytes N] [--workspace-bytes N] [--journal-bytes N] [--journal-ms N]
- *     [--spawners N] [--child-uid N] [--setpriv FILE] [--memory-bytes N] [--max-processes N] [--network declared|open] [--installs on|off] [--install-ms N] [--exit-with-parent]
+ *     [--queue-timeout-ms N] [--grace-ms N] [--drain-ms N] [--bundle-bytes N] [--workspace-bytes N] [--journal-bytes N]
+ *     [--journal-ms N] [--spawners N] [--child-uid N] [--setpriv FILE] [--memory-bytes N] [--max-processes N]
+ *     [--network declared|open] [--installs on|off] [--install-ms N] [--exit-with-parent]
  *
  * `--network open` gives handlers the network whatever their tools declare. `HULL_RUNNER_EGRESS=off` takes the network away
  * from all processes that the runner starts. `--installs on|off` says whether packages of Python handlers are fetched; the

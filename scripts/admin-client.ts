@@ -30,7 +30,7 @@ function faultOf(url: string): string | null {
   return `names more than a server, whose address is ${origin}.`;
 }
 
-/** Throws `CommandError` (exit 2) unless the value of `--url` is the http(s) address of a server. @param usage shows a right one */
+/** Throws `CommandError` (exit 2) unless the value of `--url` is the http(s) address of a server. @param usage a right one */
 export function checkAddress(url: string, usage: string): void {
   const fault = faultOf(url);
   if (fault !== null) throw usageError("url_invalid", `--url ${fault}`, usage);

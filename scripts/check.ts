@@ -6,7 +6,7 @@ import { spawn } from "node:child_process";
 import { delimiter, join } from "node:path";
 
 const REPO = join(import.meta.dirname, "..");
-/** By default each compiler checks the same files in four threads, which takes more processor time than two cores have to give. */
+/** By default a compiler checks in four threads, which takes more processor time than two cores have to give. */
 const types = (config: string): string[] => ["tsc", "-p", config, "--checkers", "1"];
 
 const TYPES = [

@@ -15,7 +15,7 @@ export interface DocumentFile {
   at(path: string): string;
 }
 
-/** Throws `CommandError`: exit 3 if there is no such file, exit 2 if it is not UTF-8, exit 1 with the place of the fault if it cannot be parsed. */
+/** Throws `CommandError`: exit 3 without such a file, 2 if it is not UTF-8, 1 with the place of a syntax error. */
 export async function readDocument(file: string): Promise<DocumentFile> {
   const bytes = await readFile(file).catch((error: unknown) => {
     throw new CommandError(EXIT.missing, "not_found", `${file} cannot be read: ${reasonOf(error)}.`);

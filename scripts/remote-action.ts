@@ -1,4 +1,4 @@
-/** What `hull sessions`, `daemons` and `tasks` should do: an action, its target on a running Hull, and the text for `send`. */
+/** What `hull sessions`, `daemons` and `tasks` should do: an action, its target on a running Hull, the text for `send`. */
 import { nearest } from "../src/skill/match.ts";
 import { type AdminClient, pathOf, serverOf } from "./admin-client.ts";
 import { EXIT, usageError } from "./command.ts";
@@ -90,7 +90,7 @@ export const tailing =
     return EXIT.ok;
   };
 
-/** Prints a whole list of the server. @param columns maps each heading to a function that returns the cell's text; `null`: empty */
+/** Prints a whole list of the server. @param columns by heading, returns the text of a cell; `null`: empty */
 export async function printList<T>(
   { server, json }: Pick<ActionInput, "server" | "json">,
   path: string,

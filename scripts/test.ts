@@ -1,9 +1,9 @@
 /**
- * Runs the tests: `node scripts/test.ts [--quick] [ARGUMENT...]`. `--quick` leaves out the tests that start servers; vitest gets
- * the other arguments. Its last line is "N passed, N failed".
+ * Runs the tests: `node scripts/test.ts [--quick] [ARGUMENT...]`. `--quick` leaves out the tests that start servers;
+ * vitest gets the other arguments. Its last line is "N passed, N failed".
  *
- * Two vitests run at once: one with the projects in Node, one with the tests inside workerd. Those would otherwise get no
- * workers of their own, and the projects in Node would wait for the last of them.
+ * Two vitests run at once: one with the projects in Node, one with the tests inside workerd. Those would otherwise get
+ * no workers of their own, and the projects in Node would wait for the last of them.
  */
 import { spawn } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";

@@ -12,8 +12,8 @@ export function utf8Text(bytes: Uint8Array, what: string): string {
 }
 
 /**
- * The lines of standard input as they come, without their ends (`\n`, `\r\n`). Throws `CommandError` (exit 2) at the first line that is
- * not UTF-8.
+ * The lines of standard input as they come, without their ends (`\n`, `\r\n`). Throws `CommandError` (exit 2) at the
+ * first line that is not UTF-8.
  */
 export async function* stdinLines(): AsyncGenerator<string> {
   let pieces: Uint8Array[] = [];

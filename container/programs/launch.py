@@ -96,7 +96,7 @@ def start_forked(gate, skills, cwd, key, streams, allowed_paths, file, argv, env
         os._exit(127)
 
 def show_to_process(skills, cwd):
-    # The process is dumpable for a moment, and its memory is a copy of its keeper's. Only Landlock hides it from its uid then.
+    # The process is dumpable for a moment, and its memory is a copy of its keeper's: only Landlock hides it from its uid.
     if PRIVATE and not STATE:
         return
     try:

@@ -1,7 +1,7 @@
-# Runs the Python code on stdin as part of a session: it restores the global names that earlier code stored in the state file,
-# which is the only argument, and stores them again after the code. It stores modules by name, classes by source, functions by
-# code object, and values with pickle. What pickle cannot write, such as an open file, is lost; code that uses the name then gets a
-# message.
+# Runs the Python code on stdin as part of a session: it restores the global names that earlier code stored in the state
+# file, which is the only argument, and stores them again after the code. It stores modules by name, classes by source,
+# functions by code object, and values with pickle. What pickle cannot write, such as an open file, is lost; code that uses
+# the name then gets a message.
 #
 # pickle is safe here: the file belongs to the container, and only code that may write it reads it.
 

@@ -1,11 +1,11 @@
 # Takes the network from a process and from everything that it starts, by a seccomp filter that needs no privileges
-# (seccomp(2)). Sockets can be made only within the machine (AF_UNIX) and for questions to the kernel (AF_NETLINK);
-# others fail with "network is unreachable". io_uring, which makes sockets without that call, fails as on a system
-# without it, and so does every call with another architecture's numbers. The process has closed inherited descriptors
-# by then, except pipes.
+# (seccomp(2)). Sockets can be made only within the machine (AF_UNIX) and for questions to the kernel (AF_NETLINK); others
+# fail with "network is unreachable". io_uring, which makes sockets without that call, fails as on a system without it, and
+# so does every call with another architecture's numbers. The process has closed inherited descriptors by then, except
+# pipes.
 #
-# `install_seccomp_filter()` raises if there can be no filter. `install_seccomp_filter(own_network=True)` is for a process in a
-# network namespace of its own: it keeps the sockets of that network, and cannot leave it for another one.
+# `install_seccomp_filter()` raises if there can be no filter. `install_seccomp_filter(own_network=True)` is for a process
+# in a network namespace of its own: it keeps the sockets of that network, and cannot leave it for another one.
 
 def install_seccomp_filter(own_network=False):
     import ctypes, errno, os, struct

@@ -1,6 +1,7 @@
 /**
- * Runs a bundled module and returns the one message that it sends, a line of JSON. The module may be untrusted, so it runs in a separate
- * process without the developer's variables, files, programs and network, as far as the machine can withhold them.
+ * Runs a bundled module and returns the one message that it sends, a line of JSON. The module may be untrusted, so it
+ * runs in a separate process without the developer's variables, files, programs and network, as far as the machine can
+ * withhold them.
  */
 
 import { spawn } from "node:child_process";

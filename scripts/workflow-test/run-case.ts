@@ -23,8 +23,8 @@ export interface CaseResult {
 }
 
 /**
- * Runs a case until its run has ended, or cannot continue by itself. Removes the run of a case that passed. Throws `CommandError`
- * where the server cannot be reached or refuses the key.
+ * Runs a case until its run has ended, or cannot continue by itself. Removes the run of a case that passed. Throws
+ * `CommandError` where the server cannot be reached or refuses the key.
  */
 export async function runCase(
   server: AdminClient,
