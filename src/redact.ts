@@ -1,8 +1,8 @@
 /**
  * The one redactor, through which log lines, errors and streams pass. It removes each secret in plain form, with
  * percent escapes, with the escapes of JSON, and in Base64, even if that is split into lines, uses the alphabet for
- * URLs or begins with something else; the same holds for a secret that is itself text in Base64. It works on bytes, so that text in any chunks and binary output use the same
- * code, in time linear in the bytes.
+ * URLs or begins with something else; the same holds for a secret that is itself text in Base64. It works on bytes, so
+ * that text in any chunks and binary output use the same code, in time linear in the bytes.
  */
 import { wellFormedJson } from "./bytes.ts";
 import { Automaton, ROOT } from "./redact/automaton.ts";

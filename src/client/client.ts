@@ -37,7 +37,7 @@ export interface SkillSettings extends RunSettings {
   files?: readonly string[];
   /** Profile whose configured values the skill's tools get. */
   bot?: string;
-  /** The method of the skill's route; default POST. GET sends text as `?input=`, and each member of an object as a parameter. */
+  /** Method of the skill's route; default POST. GET sends text as `?input=`, each member of an object as a parameter. */
   method?: "GET" | "POST";
 }
 

@@ -61,7 +61,7 @@ export async function shownPage(
   });
 }
 
-/** No inline script, no foreign content, and no page that frames this one. Frames show artifacts, which their own route confines. */
+/** No inline script, no foreign content, no frame around this page. Frames show artifacts, which their route confines. */
 function policy(nonce: string): string {
   return [
     "default-src 'none'",

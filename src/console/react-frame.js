@@ -49,7 +49,7 @@ function run(source) {
   /** @type {Record<string, unknown>} */
   const exports = {};
   Object.assign(window, { artifact: { require, exports } });
-  // As the text of a script it needs no right to evaluate strings, and keeps its line numbers. It runs before `append` returns.
+  // As the text of a script it needs no right to evaluate strings, and keeps its line numbers. `append` runs it at once.
   const script = document.createElement("script");
   script.textContent = `((require, exports) => {${code}\n})(artifact.require, artifact.exports);\n//# sourceURL=${FILE}`;
   running = true;

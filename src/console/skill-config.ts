@@ -1,4 +1,4 @@
-/** The tenant's configuration of a skill's tools, as forms of the skill's page. The page writes secrets and never reads them. */
+/** The tenant's configuration of a skill's tools, as forms of the skill's page, which never reads a secret. */
 import { html } from "hono/html";
 import * as z from "zod/mini";
 import { jsonOrText } from "../skill/json-depth.ts";

@@ -142,7 +142,7 @@ function sample(schema: unknown, depth = 0): unknown {
   return kind === "object" ? {} : null;
 }
 
-/** Makes the request for the skill's own route from the form. A run that can outlive its connection gets a page of its own. */
+/** Makes the request for the skill's own route from the form. A run that can outlive its connection gets its own page. */
 export async function trySkill(api: Api, slug: string): Promise<Response> {
   const shown = await asked(api, "getCard", { params: { slug } });
   const fields = await api.form();

@@ -2,7 +2,7 @@
 import { html, raw } from "hono/html";
 import type { Html } from "./text.ts";
 
-/** A heading. `n`: its cells are numbers. `wide`: a narrow window shows its cells in lines of their own, without the heading. */
+/** A heading. `n`: its cells are numbers. `wide`: a narrow window shows its cells without the heading. */
 export interface Column {
   name: string;
   as?: "n" | "wide";

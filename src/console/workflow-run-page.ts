@@ -1,4 +1,4 @@
-/** `/console/workflows/runs/{id}`: the progress of a run on its graph, what it did, what it waits for, and forms to control it. */
+/** `/console/workflows/runs/{id}`: a run's progress on its graph, what it did and waits for, and forms to control it. */
 import { html } from "hono/html";
 import type { ActiveVisit, Attempt, RunDocument, Stage } from "../engine/workflow/answers.ts";
 import { BadRequest } from "../errors/request.ts";

@@ -1,4 +1,4 @@
-/** `/console/workflows`: stored graphs and the runs of all graphs; `/console/workflows/{name}`: one graph, and a form to run it. */
+/** `/console/workflows`: stored graphs, runs of all graphs; `/console/workflows/{name}`: a graph, a form to run it. */
 import { html } from "hono/html";
 import type { KnownWorkflow, ListedRun } from "../session/workflow/listed.ts";
 import { type Api, asked } from "./api.ts";

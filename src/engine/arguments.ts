@@ -67,7 +67,7 @@ export function commandLine(call: ToolCallBlock, tool: CommandTool): CommandLine
   return { ok: true, argv };
 }
 
-/** The text of one value on the command line, or why it is not permitted there. @param json the value as JSON, with all digits */
+/** A value's text on the command line, or why it may not be there. @param json the value as JSON, with all digits */
 function argumentText(value: Json, parameter: ToolParameter, json: string): string | ArgumentError {
   const typed = coerce(value, parameter, json);
   if (typed === undefined) {

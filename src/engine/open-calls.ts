@@ -3,9 +3,9 @@ import { interruptedCall } from "./agent/texts.ts";
 import type { Message, ToolCallBlock, ToolResultMessage } from "./messages.ts";
 
 /**
- * The messages as providers require them: the results of each turn's calls directly after it. A call without a result, as in the
- * transcript of a waiting run or in an injected message, gets the result that it was interrupted. A result without its call, as in
- * a conversation that somebody cut, is left out.
+ * The messages as providers require them: the results of each turn's calls directly after it. A call without a result,
+ * as in the transcript of a waiting run or in an injected message, gets the result that it was interrupted. A result
+ * without its call, as in a conversation that somebody cut, is left out.
  */
 export function withResults(messages: readonly Message[]): Message[] {
   const turns: Message[][] = [[]];

@@ -77,8 +77,8 @@ const definitionShape = once(() => {
 });
 
 /**
- * The tools in `options.tools`: a list of definitions, or an object whose `tools` is one. The shorthand of `parameters` becomes
- * JSON Schema. Reports all faults together.
+ * The tools in `options.tools`: a list of definitions, or an object whose `tools` is one. The shorthand of `parameters`
+ * becomes JSON Schema. Reports all faults together.
  */
 export function readTools(given: Json): { tools: Tool[] } | { faults: Fault[] } {
   const faults: Fault[] = [];

@@ -5,8 +5,8 @@ import { messageJson, type PublicMessage, readMessages } from "./messages.ts";
 import type { Transcript } from "./transcript.ts";
 
 /**
- * System texts and messages of the next model call. The summary of what a compaction took out comes first, unless the messages hold
- * one.
+ * System texts and messages of the next model call. The summary of what a compaction took out comes first, unless the
+ * messages hold one.
  * @param path of the transcript in the request
  * @throws InvalidRequest
  */

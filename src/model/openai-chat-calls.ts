@@ -31,8 +31,8 @@ export function createCallFold(keep: (piece: string) => string, odd: (what: stri
 
   /**
    * By index if the provider sends one. A name with another id, or another name, begins a new call even under a known
-   * index (some providers send 0 for all). Without an index (Google), a fragment continues the last call, unless it names a tool
-   * and has another id, or the last call is complete.
+   * index (some providers send 0 for all). Without an index (Google), a fragment continues the last call, unless it
+   * names a tool and has another id, or the last call is complete.
    */
   const callOf = (fragment: JsonObject, called: JsonObject): OpenCall => {
     const index = typeof fragment.index === "number" ? fragment.index : null;

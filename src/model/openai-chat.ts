@@ -62,7 +62,10 @@ function toolMembers(request: ModelRequest): Pick<ChatBody, "tools" | "tool_choi
   };
 }
 
-/** OpenAI's switch, which has the same name in both of its protocols. Where the caller sends it without tools, OpenAI itself answers. */
+/**
+ * OpenAI's switch, which has the same name in both of its protocols. Where the caller sends it without tools, OpenAI
+ * itself answers.
+ */
 export const parallelCalls = ({
   parallel_tool_calls,
 }: ModelRequest): Pick<ModelRequest, "parallel_tool_calls"> =>

@@ -212,7 +212,7 @@ export class SkillRegistry {
     return bytes;
   }
 
-  /** The bytes of a file of a skill's folder; `null` for a bundle of an earlier build, which stored only the files that it ran. */
+  /** The bytes of a file of a skill's folder; `null`: an earlier build stored only the files that it ran. */
   async file({ manifest, pack }: SkillRecord, file: BundledFile): Promise<Uint8Array | null> {
     if (file.path === manifest.serve) {
       return new Uint8Array(await new Response(await this.blob(file)).arrayBuffer());

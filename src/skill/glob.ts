@@ -68,7 +68,7 @@ export function modelMatches(glob: string, id: string): boolean {
   return known ? starMatches(pattern, text) : pattern === text;
 }
 
-/** A glob over paths as shells and editors read it: `**` and the slash after it mean whole folders, `[a-z]` for one character. */
+/** A glob over paths as shells and editors read it: `**` with the slash after it means folders, `[a-z]` one character. */
 export function fileGlob(glob: string): Glob {
   return { tokens: pathTokens(Array.from(glob), true), separator: "/" };
 }
@@ -152,7 +152,8 @@ function tokensOf(glob: string): Token[] {
 
 /**
  * `**` and the slash behind it are folders where a part of the path begins.
- * @param deep whether every other `**` passes the separator too; else only one that is the last part, and other runs of stars are one
+ * @param deep whether every other `**` passes the separator too; else only one that is the last part, and other runs of
+ * stars are one
  */
 function pathTokens(glob: readonly string[], deep: boolean): Token[] {
   const tokens: Token[] = [];

@@ -1,6 +1,7 @@
 /**
  * The parts of a skill that can break without stopping it: its tools.json as a whole, each tool of it, each workflow,
- * and the plugin that it belongs to. Watch mode compares them, so that a part that breaks does not replace one that worked. Pure.
+ * and the plugin that it belongs to. Watch mode compares them, so that a part that breaks does not replace one that
+ * worked. Pure.
  */
 import type { SkillRecord } from "./manifest.ts";
 import { TOOLS_FILE } from "./tools-json/read.ts";

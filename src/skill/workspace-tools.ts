@@ -20,7 +20,8 @@ interface SkillFacts {
 
 /**
  * Whether a model can follow a skill's instructions only with workspace tools: the skill has files for the model, its
- * text names or links to files of its plugin, it names one of the tools in `allowed-tools`, or its text has commands for a shell.
+ * text names or links to files of its plugin, it names one of the tools in `allowed-tools`, or its text has commands
+ * for a shell.
  */
 export function wantsWorkspaceTools({ manifest, body, files, tools = [], plugin }: SkillFacts): boolean {
   if (manifest.mode !== "llm") return false;

@@ -61,7 +61,7 @@ export type AgentStep =
   | { type: "call_hook"; effect: string; hook: string; purpose: HookPurpose; payload: Json }
   /** An LLM or custom compaction: the driver records the summary as `compacted`. */
   | { type: "summarize"; effect: string; instructions: string; plan: CompactionPlan }
-  /** A call of the vault's own search tool; `state` holds the vault's promotions so far, `scope` the tools that may be found. */
+  /** A call of the vault's search tool; `state` holds the promotions so far, `scope` the tools that it may find. */
   | { type: "search_tools"; effect: string; call: ToolCallBlock; state: Json; scope: string[] }
   /** Ask the MCP servers of a newly active skill for their tools. */
   | { type: "bind_servers"; effect: string; skill: string; servers: string[] }

@@ -123,7 +123,7 @@ export function takeTurn(
   return counted(run, { ...taken, message, finished: false }, [feedback("nudge", nudge)]);
 }
 
-/** Whether a model without further rounds of tools answers with nothing but calls. A served skill answers its caller with an error. */
+/** Whether a model without further rounds of tools answers with nothing but calls: an error for a skill's caller. */
 const onlyCalls = (run: RunState, { calls, blocks }: ReadTurn): boolean =>
   run.spec.served === undefined &&
   roundsUsedUp(run) &&

@@ -84,7 +84,7 @@ export function significantWords(text: string, known: Map<string, readonly strin
   return words;
 }
 
-/** Each of the words once. It reads each spelling once, so a long text costs little more than the search for its spellings. */
+/** Each of the words once. It reads each spelling once, so a long text costs little more than finding its spellings. */
 export function distinctWords(text: string): string[] {
   const spellings = new Set(text.match(WORD));
   const words = new Set(Array.from(spellings).flatMap(wordsOf));

@@ -1,4 +1,4 @@
-/** Checks whether a run under way can continue with another graph, which must have everything that the run's journal names. Pure. */
+/** Checks whether a run under way can continue with another graph, which must have all that its journal names. Pure. */
 
 import { canonicalJson } from "../../skill/canonical.ts";
 import type { GraphFinding } from "./answers.ts";

@@ -1,4 +1,4 @@
-/** Selects what a workflow run takes over from an earlier one: to continue, to begin again from a node, to repeat it. Pure. */
+/** What a workflow run takes over from an earlier one: to continue, to begin again from a node, to repeat it. Pure. */
 
 import { fromJson, isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";

@@ -153,7 +153,7 @@ export function fitted(
   return shares.map((artifact) => (artifact.estimated_tokens <= share ? artifact : cut(artifact, share)));
 }
 
-/** The beginning of an element of the prompt. In an artifact it could close the artifact's element and speak for the prompt. */
+/** The beginning of an element of the prompt. In an artifact it could close its element and pose as the prompt. */
 const FRAME = /<(?=\/?(?:artifact|context|task|verification)\b)/gi;
 
 /** The artifacts as a prompt shows them. */

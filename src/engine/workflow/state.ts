@@ -97,8 +97,8 @@ export interface WorkflowState {
 }
 
 /**
- * The state after a record. Collections that only grow (stages, transitions, artifacts, counts, a map's items, the trace) grow in
- * place, since a run may have many thousands of entries. Do not read them from an earlier state.
+ * The state after a record. Collections that only grow (stages, transitions, artifacts, counts, a map's items, the
+ * trace) grow in place, since a run may have many thousands of entries. Do not read them from an earlier state.
  * @throws nothing: a record that does not fit the state is a fault of the driver, and changes nothing
  */
 export function applyRecord(state: WorkflowState | null, record: WorkflowRecord): WorkflowState | null {

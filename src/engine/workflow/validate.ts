@@ -12,7 +12,7 @@ import type { GraphFinding, Validation } from "./answers.ts";
 import { exceeds } from "./ceiling.ts";
 import type { Edge, Graph, Node } from "./graph.ts";
 
-/** A finding names its node, or its edge by its place in `edges`. @param ceiling a capability policy that limits every node; absent: none */
+/** A finding names its node, or its edge by its place in `edges`. @param ceiling limits every node; absent: none */
 export function validateGraph(graph: Graph, ceiling?: JsonObject): Validation {
   const { nodes, edges } = graph;
   const errors: GraphFinding[] = [];

@@ -45,7 +45,7 @@ interface ViewedLines {
   total_lines: number;
 }
 
-/** The requested lines, or a fault as a whole sentence. @param range first and last line, `-1` for the end; `null`: all lines */
+/** The requested lines, or a fault as a sentence. @param range first and last line, `-1`: the end; `null`: all lines */
 export function viewedLines(whole: string, range: readonly number[] | null): ViewedLines | { fault: string } {
   const lines = linesOf(whole);
   const [first = 1, last = -1] = range ?? [];

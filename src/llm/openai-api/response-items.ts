@@ -13,7 +13,7 @@ import { compactedText } from "./compaction.ts";
 import { filePart, imagePart, namedFile, type OwnPart, partsOf, textOf } from "./message-content.ts";
 import { SHELL } from "./shell-items.ts";
 
-/** @param pathOf gives the path of an item in the request. @throws InvalidRequest for an item without a form in a conversation */
+/** @param pathOf gives an item's path in the request. @throws InvalidRequest for an item that no conversation can hold */
 export function readItems(items: readonly JsonObject[], pathOf: (index: number) => string): Conversation {
   const reader = new ItemReader();
   for (const [index, item] of items.entries()) reader.read(item, pathOf(index));

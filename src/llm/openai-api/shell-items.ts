@@ -23,7 +23,10 @@ export const LOCAL_SHELL = {
   } satisfies JsonObject,
 };
 
-/** The members of a call's item other than id and status. A call of another tool appears as a command, with its real name and arguments. */
+/**
+ * The members of a call's item other than id and status. Another tool's call appears as a command: its name and
+ * arguments.
+ */
 export function shellCall(
   { id, name, arguments: given, raw }: ToolCallBlock,
   container: string | null,

@@ -66,6 +66,6 @@ export type MockError = NonNullable<Mock["error"]>;
 
 /** One attempt at a call, as the provider would have received it. */
 export interface MockCall extends Pick<ModelRequest, "messages" | "system" | "thinking"> {
-  /** The offered tools, whether sent or described in the system text; before them the provider's own search, if it has one. */
+  /** The offered tools, sent or described in the system text; before them the provider's own search, if it has one. */
   tools: (ToolDefinition | AnthropicSearchTool | ChatSearchTool)[];
 }

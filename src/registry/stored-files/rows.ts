@@ -1,6 +1,6 @@
 /**
- * The rows of `/v1/files` in D1, uploads of `/files` among them. A row counts once its bytes are stored in R2, so no row lacks
- * its bytes. Every query contains the tenant, so another tenant's id is unknown.
+ * The rows of `/v1/files` in D1, uploads of `/files` among them. A row counts once its bytes are stored in R2, so no
+ * row lacks its bytes. Every query contains the tenant, so another tenant's id is unknown.
  */
 
 import * as z from "zod/mini";

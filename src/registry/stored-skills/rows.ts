@@ -194,7 +194,7 @@ export async function listSkills(env: Bindings, tenant: string, page: SkillsPage
   );
 }
 
-/** The most spellings that a search compares in the database, far from its limits: 100 parameters, and 100 levels of terms. */
+/** The most spellings that a search compares in the database, whose limits are 100 parameters and 100 levels of terms. */
 const MOST_SPELLINGS = 48;
 /** The most skills that it compares, the newest first. */
 const MOST_COMPARED = 2000;

@@ -1,4 +1,4 @@
-/** Work that several callers wait for: a caller that leaves ends only its own wait, and the last one to leave ends the work. */
+/** Work that several callers wait for: a caller that leaves ends only its own wait, and the last to leave ends the work. */
 export class SharedWork<T> {
   readonly #abort = new AbortController();
   readonly #result: Promise<T>;
