@@ -92,15 +92,15 @@ function restAfter(rest: Rest, record: AgentRecord): Rest {
   }
 }
 
-/** What records tell together. */
-export interface Told {
+/** What records say together. */
+export interface Recorded {
   transcript: Transcript;
   trace: TraceEntry[];
   /** Without duplicates. */
   warnings: Warning[];
 }
 
-/** Gathers what records tell. */
+/** Gathers what records say. */
 export class History {
   readonly #reader: HistoryReader;
   readonly #lists: Lists;
@@ -126,7 +126,7 @@ export class History {
   }
 
   /** Until now: records that are read later do not change it. */
-  get told(): Told {
+  get recorded(): Recorded {
     const { messages, events } = this.#lists;
     const transcript = { ...this.#reader.rest, messages: [...messages], events: [...events] };
     return { transcript, trace: [...this.#trace], warnings: [...this.#warnings.values()] };
@@ -134,7 +134,7 @@ export class History {
 }
 
 /**
- * What all of these records tell.
+ * What all of these records say.
  * @param start the transcript that they add to
  * @param run the run that is under way where the records begin
  */
@@ -143,10 +143,10 @@ export function historyOf(
   records: Iterable<AgentRecord>,
   ids: IdSource,
   run: AgentSpec | null = null,
-): Told {
+): Recorded {
   const history = new History(start, ids);
   for (const applied of fold(records, stateBefore(run))) history.read(applied);
-  return history.told;
+  return history.recorded;
 }
 
 /** The state where records begin. @param run the run that is under way there */

@@ -56,11 +56,11 @@ export async function runAnonymous(
     },
   });
   const durationMs = Date.now() - begun;
-  const { transcript: whole, ...told } = history.told;
+  const { transcript: whole, ...recorded } = history.recorded;
   const shortened = whole.summary !== undefined || given?.visible_messages !== undefined;
   const transcript = shortened ? withVisible(whole, log.state().visible) : whole;
   return {
-    ...runResult(log.state(), run, { told: { ...told, transcript }, durationMs }),
+    ...runResult(log.state(), run, { recorded: { ...recorded, transcript }, durationMs }),
     ...(made.size === 0 ? {} : { artifacts: [...made.values()] }),
     ...further(),
   };

@@ -3,7 +3,7 @@ import { spentBy } from "../../engine/agent/spent.ts";
 import type { AgentState, RunState } from "../../engine/agent/state.ts";
 import { wakeSources } from "../../engine/agent/wake.ts";
 import { visibleText } from "../../engine/visible-text.ts";
-import type { Told } from "../../llm/history.ts";
+import type { Recorded } from "../../llm/history.ts";
 import { messageJson } from "../../llm/messages.ts";
 import { shownReason } from "../../llm/result.ts";
 import type { Transcript } from "../../llm/transcript.ts";
@@ -15,16 +15,16 @@ import { answerData } from "./structured-turn.ts";
 /** The most entries of a trace; a long run keeps the last ones. */
 const MAX_TRACED = 1000;
 
-/** The result of a run so far. It is complete once the run is settled. @param told by the run's records */
+/** The result of a run so far. It is complete once the run is settled. @param recorded what the run's records say */
 export function runResult(
   state: AgentState,
   run: RunState,
-  { told, durationMs }: { told: Told; durationMs: number },
+  { recorded, durationMs }: { recorded: Recorded; durationMs: number },
 ): RunResult {
   const { spec, totals, status, answered } = run;
   const markers = [spec.done_sentinel, "DONE", "PLAN_READY"];
   const shown = run.texts.map((text) => visibleText(text, { markers })).filter((text) => text !== "");
-  const { transcript, trace, warnings } = told;
+  const { transcript, trace, warnings } = recorded;
   const full: Transcript = { ...transcript, state: status === "done" ? "active" : "paused" };
   const { input_tokens, output_tokens, cost_usd: own_cost_usd } = totals;
   const { cost_usd, price_known = true } = spentBy(run);

@@ -5,7 +5,7 @@
 import { type Applied, applyAgentRecord, applyAll, fold } from "../../engine/agent/apply.ts";
 import type { AgentRecord, AgentRecordBody } from "../../engine/agent/records.ts";
 import { type AgentState, EMPTY_SESSION } from "../../engine/agent/state.ts";
-import { History, historyOf, type Told } from "../../llm/history.ts";
+import { History, historyOf, type Recorded } from "../../llm/history.ts";
 import { emptyTranscript, newId } from "../../llm/transcript.ts";
 import { logFault, logLine } from "../../log.ts";
 import type { Redactor } from "../../redact.ts";
@@ -36,7 +36,7 @@ const MAX_RESULT_BYTES = 8 * 1024 * 1024;
 /** Bytes of the records whose history stays in memory. */
 const KEPT_BYTES = 256 * 1024;
 
-/** What the records in the rows after number `after` tell, and their number of bytes. */
+/** What the records in the rows after number `after` say, and their number of bytes. */
 interface Recent {
   after: number;
   history: History;
@@ -103,13 +103,13 @@ export class SessionLog {
   }
 
   /**
-   * What the records after a row tell, and whether these are all; if they take more than `bytes`, only the last ones.
+   * What the records after a row say, and whether these are all; if they take more than `bytes`, only the last ones.
    * @param after the last run is under way after this row, or begins right after it
    */
-  told(after: number, bytes = MAX_RESULT_BYTES): { told: Told; whole: boolean } {
-    if (this.#recent?.after === after) return { told: this.#recent.history.told, whole: true };
+  recorded(after: number, bytes = MAX_RESULT_BYTES): { recorded: Recorded; whole: boolean } {
+    if (this.#recent?.after === after) return { recorded: this.#recent.history.recorded, whole: true };
     const { records, whole } = this.store.lastRecords(after, bytes);
-    return { told: historyOf(emptyTranscript(newId()), records, newId, this.state().run?.spec), whole };
+    return { recorded: historyOf(emptyTranscript(newId()), records, newId, this.state().run?.spec), whole };
   }
 
   /** Does all writes of `work` in one transaction. If it fails, the state in memory may be ahead of storage. */
@@ -171,10 +171,10 @@ export class SessionLog {
 
   /**
    * Stores records, and reads them into the history of the run under way, unless they are too many.
-   * @param told whether a caller will ask for the result of a run that begins here
+   * @param reported whether a caller will ask for the result of a run that begins here
    */
-  #keep(batch: readonly Applied[], records: readonly AgentRecord[], told: boolean): void {
-    const start = told ? batch.find(({ record }) => record.type === "run_started") : undefined;
+  #keep(batch: readonly Applied[], records: readonly AgentRecord[], reported: boolean): void {
+    const start = reported ? batch.find(({ record }) => record.type === "run_started") : undefined;
     // The history of a run does not include what came before it. Earlier feedback joins the conversation during the
     // run, and only a fold of the run's own records leaves it out.
     const begins = start !== undefined && start.before.feedback.length === 0;

@@ -44,8 +44,8 @@ export function resultOf(
 ): JsonObject {
   const { run } = state;
   if (run === null) throw new Internal({ cause: "a run ended without a state" });
-  const { told, whole } = log.told(first_record - 1);
-  const result = asJson(runResult(state, run, { told, durationMs: until - created_at }));
+  const { recorded, whole } = log.recorded(first_record - 1);
+  const result = asJson(runResult(state, run, { recorded, durationMs: until - created_at }));
   return whole ? result : { ...result, transcript_truncated: true };
 }
 
@@ -119,7 +119,11 @@ function noteEnd(
 export const unwatched = (lifecycle: EndOptions["lifecycle"]): { watch?: null } =>
   lifecycle.reports() ? {} : { watch: null };
 
-/** Logs one line per run, or per run that did not succeed. @param state `null`: the run is lost @param last its last run attempt */
+/**
+ * Logs one line for each run, or for each that did not succeed.
+ * @param state `null`: the run is lost
+ * @param last its last run attempt
+ */
 export function logEnd(
   options: EndOptions,
   row: RunRow,
@@ -143,7 +147,7 @@ export function logEnd(
   });
 }
 
-/** The spans of a run attempt after which the run goes on, in a line of their own: each attempt has its own spans. */
+/** Logs the spans of a run attempt after which the run continues: each attempt has its own spans. */
 export function logAttempt(
   { log, deployment }: EndOptions,
   row: RunRow,

@@ -115,7 +115,7 @@ export async function snapshotOf(
   const run = daemon.run(row);
   const { visible, summary, waiting } = log.state();
   const after = Math.max(0, log.store.lastRecord() - RECENT_ROWS);
-  const { messages, events } = log.told(after, RECENT_BYTES).told.transcript;
+  const { messages, events } = log.recorded(after, RECENT_BYTES).recorded.transcript;
   const snapshot: StoredSnapshot = {
     _type: "daemon_snapshot",
     saved_at: isoOrNull(row.saved_at),

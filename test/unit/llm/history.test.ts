@@ -95,8 +95,8 @@ it("records that are read later do not change what was told before", async () =>
   const history = new History(emptyTranscript("t"), ids);
   const [first, ...rest] = fold([started({ tools: [tool("look")] }), ...records]);
   if (first !== undefined) history.read(first);
-  const { transcript, trace } = history.told;
+  const { transcript, trace } = history.recorded;
   for (const applied of rest) history.read(applied);
   expect([transcript.messages.length, transcript.events.length, trace]).toEqual([1, 1, []]);
-  expect(history.told.transcript.messages).toHaveLength(4);
+  expect(history.recorded.transcript.messages).toHaveLength(4);
 });
