@@ -197,8 +197,8 @@ function further({ prompt_tokens, output_tokens, prompt_cost, cost }: Estimate, 
 const reportedUsage = (end: CallEnd): Usage => (end.turn === null ? end.used : end.turn.usage);
 
 /**
- * What a call took; `null`: nothing. That is what the provider reported, and the estimate of everything of which it
- * reported nothing. Of an attempt that broke off, that is mostly the output.
+ * What a call took; `null`: nothing. What the provider did not report is estimated: for an attempt that broke off, this
+ * is mostly the output.
  */
 function spendOf({ request, target, price, startedAt }: Call, end: CallEnd, now: number): Spend | null {
   const { turn, broken } = end;

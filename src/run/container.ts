@@ -65,7 +65,7 @@ export interface Container {
   read(file: GeneratedFile): Promise<Uint8Array | null>;
 }
 
-/** How long a container is kept after its last use, in ms: a change of its files, or a command. @param metadata as of `Container` */
+/** How long a container stays after a command or a change of its files, in ms. @param metadata as of `Container` */
 export function containerTtl({ expires_minutes }: JsonObject): number {
   return typeof expires_minutes === "number" ? expires_minutes * 60_000 : CONTAINER_TTL_MS;
 }
@@ -192,7 +192,10 @@ const asContainer = ({ id, ask }: SessionClient): Pick<SessionClient, "ask"> => 
 const changedFiles = (files: readonly WorkspaceFile[], known: ReadonlyMap<string, string>): WorkspaceFile[] =>
   files.filter(({ path, sha256 }) => known.get(path) !== sha256);
 
-/** Starts to watch the work folder; the function it returns lists the files made since then, as text for the model. @param copies see `GeneratedFrom` */
+/**
+ * Watches the work folder. The function that it returns lists the files made since then, as text for the model.
+ * @param copies see `GeneratedFrom`
+ */
 export async function watchMade(
   workspace: WorkspaceAccess,
   copies: ReadonlyMap<string, string>,

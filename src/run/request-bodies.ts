@@ -1,17 +1,15 @@
 /** The bodies of requests that call models, run agents and start daemons. Other readers check `options`. */
 import * as z from "zod/mini";
-import { isObject } from "../skill/json.ts";
-import type { JsonObject } from "../skill/manifest.ts";
+import { jsonObject } from "../skill/json-shape.ts";
 
 const maybe = z.exactOptional;
-const object = () => z.custom<JsonObject>(isObject, "must be an object");
 const text = () => z.string().check(z.minLength(1));
-const common = () => ({ system: maybe(z.nullable(z.string())), options: maybe(object()) });
+const common = () => ({ system: maybe(z.nullable(z.string())), options: maybe(jsonObject()) });
 
 /** The body of a call or a run. */
 export const callBody = z.lazy(() => z.strictObject({ prompt: maybe(z.nullable(z.string())), ...common() }));
 export const structuredBody = z.lazy(() =>
-  z.strictObject({ prompt: z.string(), schema: object(), ...common() }),
+  z.strictObject({ prompt: z.string(), schema: jsonObject(), ...common() }),
 );
 export const completionBody = z.lazy(() =>
   z.strictObject({ prefix: z.string(), suffix: maybe(z.nullable(z.string())), ...common() }),

@@ -1,6 +1,6 @@
 /**
- * The files that `/v1/files` lists: its own, which stay until they are deleted or expire, and uploads of `/files`. Both are files of
- * either, under the same ids.
+ * The files that `/v1/files` lists: its own, which stay until they are deleted or expire, and uploads of `/files`. Both
+ * routes serve both, under the same ids.
  */
 import type { Bindings } from "../env.ts";
 import { StorageQuotaExceeded } from "../errors/request.ts";
@@ -72,8 +72,9 @@ export const UPLOAD_PURPOSE = "user_data";
 export const unnamed = (mime: string): string => `unnamed${extensionOf(mime)}`;
 
 /**
- * Lists an upload of `/files`, whose bytes are stored. If the tenant has no room for them, they are removed. If the list
- * is away, it may have the file nevertheless: the bytes stay for a request that repeats this one, or expire.
+ * Lists an upload of `/files`, whose bytes are stored. If the tenant has no room for them, they are removed. If the
+ * list does not answer, it may have the file all the same: the bytes stay for a request that repeats this one, or
+ * expire.
  * @throws StorageQuotaExceeded
  */
 export async function listUpload({ env, tenant, settings }: RunContext, file: FileDocument): Promise<void> {

@@ -32,7 +32,7 @@ export async function askWithPolicy<T extends { policy: Policy }>(
   return answer;
 }
 
-/** The pauses before Hull tells the ledger again, in ms. A Worker may go on for 30 s after its answer. */
+/** The pauses before Hull tells the ledger again, in ms. A Worker may continue for 30 s after its answer. */
 const AGAIN_MS = [1000, 4000, 10_000];
 
 /**

@@ -75,7 +75,7 @@ interface RunScope {
   durable?: Durable | null;
 }
 
-/** Receives the steps of a run while it is under way, to make an answer of them. Texts are redacted. */
+/** Receives the steps of a run while it is under way, to make an answer from them. Texts are redacted. */
 export interface AgentListener {
   text(text: string): void;
   reasoning(text: string): void;

@@ -92,7 +92,7 @@ export async function runLlmCall(
   return outcomeOf(prepared, log, taken.reduce(added, NO_FIGURES), host);
 }
 
-/** What the session of the call knows of its models. */
+/** What the session of the call knows about its models. */
 const beforeOf = ({ refused_searches: models = [] }: CallInput): AgentRecord[] =>
   models.length === 0 ? [] : [{ v: 1, at: 0, type: "searches_refused", models }];
 

@@ -27,7 +27,7 @@ export function daemonOptions(options: RunOptions, session: string | null): Daem
   }
   if (!isTimeZone(time_zone)) {
     const at = "options.time_zone";
-    throw refused([{ path: at, message: `${at}: "${time_zone}" is no time zone, e.g. Europe/Berlin` }]);
+    throw refused([{ path: at, message: `${at}: "${time_zone}" is not a time zone, such as Europe/Berlin` }]);
   }
   const watch_paths = listOf(options.watch_paths).map((given) => given.normalize("NFC"));
   const outside = watch_paths.find((given) => /^\/./.test(given) || given.split("/").includes(".."));
@@ -89,7 +89,7 @@ export async function resumedFrom(
   if (found === null || found.size > MAX_BYTES) throw refused(`The session has no snapshot "${path}".`);
   const stored = await readWhole(context.env.FILES, found.key);
   const parsed = snapshot.safeParse(stored === null ? null : parsedJson(new TextDecoder().decode(stored)));
-  if (!parsed.success) throw refused(`The file "${path}" is no snapshot of a daemon.`);
+  if (!parsed.success) throw refused(`The file "${path}" is not the snapshot of a daemon.`);
   const { visible_messages, total_iterations: earlier_iterations } = parsed.data;
   const { length } = await client.ask("view", null);
   const prompt = length > 0 ? [] : readMessages(visible_messages, "visible_messages").messages;

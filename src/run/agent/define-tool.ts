@@ -29,10 +29,7 @@ const MAX_CODE = 65_536;
 /** Time limit in ms for loading a module. */
 const MAX_LOAD_MS = 2000;
 
-/**
- * A call of the two tools may store skills, in addition to making tools of the session. A run that began without this
- * right may not.
- */
+/** A call of the two tools may make tools of the session, and store skills if the run began with this right. */
 const STORES: JsonObject = { stores: true };
 
 /**
@@ -179,7 +176,8 @@ async function stored(context: RunContext, definition: Definition): Promise<Agen
   // Imported on first use, because it imports the YAML parser.
   const { readStoredSkill } = await import("../../skill/stored-skill.ts");
   const checked = await readStoredSkill(files, { ...UPLOAD_RULES, name: slug });
-  // A bundle without a version is removed by a sweep, so it comes first: what fails after the upload leaves the skill half made.
+  // The bundle comes first, since a sweep removes one without a version: a failure after the upload would leave half a
+  // skill.
   const version = await bundledVersion(env, tenant, checked);
   const { record } = await uploadSkill(context, files, slug, { fresh: true });
   // Somebody may have removed the upload alone.

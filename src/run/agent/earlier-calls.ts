@@ -45,7 +45,8 @@ function earlierMockCalls(records: Iterable<AgentRecord>, { spec, host, vault, b
 }
 
 /**
- * More members of a run's result: `mock_calls` with those of its earlier run attempts. @param records of the session, in order
+ * More members of a run's result: `mock_calls` with those of its earlier attempts. @param records of the session, in
+ * order
  */
 export function extraResultFields(records: Iterable<AgentRecord>, asked: Asked): JsonObject {
   return asJson({ ...asked.host.further(() => earlierMockCalls(records, asked)) });

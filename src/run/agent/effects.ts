@@ -313,7 +313,7 @@ export async function summarize(
   });
   const { provider, warnings = [] } = turn;
   const spent = { ...turn.usage, ...costOf(figures) };
-  // What the model says of its refusal is no summary.
+  // The text of a refusal is not a summary.
   if (isRefused(turn)) return { text: "", spent, fault: new ModelRefused({ provider }), warnings };
   const text = textOfBlocks(turn.blocks);
   if (text.trim() !== "") return { text, spent, fault: null, warnings };

@@ -18,7 +18,7 @@ export function ignoredOptions(options: RunOptions, call: CallOptions, session: 
     for (const name of names)
       if (options[name] !== undefined && options[name] !== false) found.push(ignored(name, why));
   };
-  if (options.daemon !== true) given(OF_DAEMONS, "the run is no daemon");
+  if (options.daemon !== true) given(OF_DAEMONS, "the run is not a daemon");
   else {
     if (options.auto_compact === false) given(["consolidate_on_idle"], "auto_compact is false");
     const why = "a run without a session has no files";

@@ -88,7 +88,7 @@ interface ReadRequest {
   served: SkillRecord | null;
   own_skill: AgentSkill | null;
   choice: ModelChoice;
-  /** About what the skill asks for in vain. */
+  /** About what the skill asks for and does not get. */
   warnings: ModelChoice["warnings"];
 }
 

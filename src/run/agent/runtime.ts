@@ -46,7 +46,7 @@ export interface RunEnvironment {
   memo: Json;
   /** Keeps a value for later run attempts and replaces the one before. It is stored with the next records of the run. */
   remember(value: Json): void;
-  /** What the request was prepared into, for the first attempt; `null`: a later attempt, or the run was prepared elsewhere. */
+  /** The prepared request, for the first attempt; `null`: a later attempt, or the run was prepared elsewhere. */
   prepared: PreparedRun | null;
 }
 

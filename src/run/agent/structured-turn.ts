@@ -128,7 +128,7 @@ function faultsOf(
   { tools_in_text: listed = [], tools }: AgentRequest,
   turn: ModelTurn,
 ): string[] {
-  // The provider goes on with this turn.
+  // The provider continues this turn.
   if (turn.stop_reason === "pause") return [];
   const said = textOfBlocks(turn.blocks);
   const written = readTextTurn(turn, [...listed, ...tools]);

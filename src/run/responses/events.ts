@@ -299,7 +299,7 @@ export class ResponseEvents {
   #shell(call: ToolCallBlock, container: string | null): void {
     this.#closeMessage([]);
     const members = shellCall(call, container);
-    const action = isObject(members.action) ? members.action : {};
+    const action = objectOf(members.action);
     const open = this.#open("sh", { ...members, action: { ...action, commands: [] }, status: "in_progress" });
     const commands: Json[] = Array.isArray(action.commands) ? action.commands : [];
     for (const [command_index, command] of commands.entries()) {

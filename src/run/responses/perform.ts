@@ -289,8 +289,8 @@ async function newFiles(opened: Container, { before, anywhere = false }: Respons
 }
 
 /**
- * Why the answer is incomplete; `null`: it is complete. A refusal text is a complete answer. Clients know two reasons only, so
- * rounds that are used up have that of a limit.
+ * Why the answer is incomplete; `null`: it is complete. A refusal text is a complete answer. Clients know two reasons
+ * only, so rounds that are used up have that of a limit.
  */
 function incompleteReason(
   { stop, max_iterations_reached = false }: Ended,

@@ -5,12 +5,10 @@ import { artifactShape } from "../../engine/workflow/artifacts.ts";
 import { nodeShape } from "../../engine/workflow/graph.ts";
 import { contextPolicyShape } from "../../engine/workflow/select-artifacts.ts";
 import { transcriptShape } from "../../llm/transcript.ts";
-import { isObject } from "../../skill/json.ts";
-import type { JsonObject } from "../../skill/manifest.ts";
+import { jsonObject } from "../../skill/json-shape.ts";
 import { permissionsShape, policyShape } from "../../skill/policy.ts";
 
 const maybe = z.exactOptional;
-const object = () => z.custom<JsonObject>(isObject, "must be an object");
 /** Most characters of a task. */
 const MAX_TASK = 256 * 1024;
 const task = () => z.string().check(z.minLength(1), z.maxLength(MAX_TASK));
@@ -45,7 +43,7 @@ const variables = () =>
   z
     .record(
       z.string().check(
-        z.regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, "is no name of a variable"),
+        z.regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, "is not the name of a variable"),
         z.refine((name) => !NO_VARIABLE.test(name), "is a variable that no command may set"),
       ),
       z.string().check(z.maxLength(MAX_VARIABLE), z.regex(/^[^\0]*$/, "must be without NUL")),
@@ -107,11 +105,11 @@ export const taskBody = z.lazy(() =>
   z.strictObject({
     task: task(),
     node: maybe(node()),
-    graph: maybe(object()),
+    graph: maybe(jsonObject()),
     name: maybe(name()),
     wait: maybe(z.boolean()),
     artifacts: maybe(z.array(artifactShape()).check(z.maxLength(200))),
-    options: maybe(object()),
+    options: maybe(jsonObject()),
     transcript: maybe(transcriptShape),
     policy: maybe(policyShape),
     tools: maybe(texts()),
@@ -130,11 +128,11 @@ export const subAgentFields = () =>
     name: maybe(name()),
     system: maybe(z.string()),
     allowed_tools: maybe(texts()),
-    returns: maybe(z.strictObject({ schema: object() })),
+    returns: maybe(z.strictObject({ schema: jsonObject() })),
     background: maybe(z.boolean()),
     session_id: maybe(sessionId()),
     fork: maybe(z.boolean()),
-    request: maybe(object()),
+    request: maybe(jsonObject()),
     ...requestFields(),
   });
 

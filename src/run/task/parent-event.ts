@@ -13,8 +13,8 @@ export interface ChildRun {
 }
 
 /**
- * In a child's log `start` and `done` are those of its own run: above they become `sub_agent_start` and `sub_agent_result`. Its
- * `error` is part of the latter. Events from further below keep their ids.
+ * In a child's log `start` and `done` are those of its own run: above they become `sub_agent_start` and
+ * `sub_agent_result`. Its `error` is part of the latter. Events from further below keep their ids.
  */
 export function parentEvents({ event, data }: RunEvent, run: ChildRun): RunEvent[] {
   const { run_id, parent_run_id, session_id, name, task } = run;

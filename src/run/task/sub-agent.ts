@@ -14,7 +14,7 @@ import { CallNotFound } from "../../errors/llm.ts";
 import { HullError, Internal } from "../../errors.ts";
 import { logFault } from "../../log.ts";
 import { readFrames } from "../../model/frames.ts";
-import { objectOf, textsIn } from "../../skill/json.ts";
+import { objectOf, textOf, textsIn } from "../../skill/json.ts";
 import { SUB_AGENT } from "../../skill/tool-names.ts";
 import type { RunContext } from "../context.ts";
 import { eventOf, type RunEvent } from "../events.ts";
@@ -58,7 +58,7 @@ export async function runSubAgent(
       "sub_agent needs a task: a string that says what to do.",
       "schema_validation",
     );
-  const system = typeof instructions === "string" ? instructions : "";
+  const system = textOf(instructions);
   const asked: ChildTask = { task, system, allowed: textsIn(tools) };
   return envelopeFrom(asked, typeof name === "string" && name !== "" ? name : "task", {
     above,
@@ -69,8 +69,8 @@ export async function runSubAgent(
 }
 
 /**
- * Begins a run in a session of its own, or finds the run that was begun under its id, and waits for its end. An aborted signal
- * closes it.
+ * Begins a run in a session of its own, or finds the run that was begun under its id, and waits for its end. An aborted
+ * signal closes it.
  * @param begun called once the run has begun
  * @throws TooManyDelegated from the session above, and the signal's reason
  */

@@ -28,7 +28,7 @@ import { PUBLIC_TENANT } from "../../env.ts";
 import { ToolsRejected } from "../../errors/llm.ts";
 import { newId } from "../../llm/transcript.ts";
 import type { RunView } from "../../session/conversation/answers.ts";
-import { isObject, objectOf } from "../../skill/json.ts";
+import { isObject, objectOf, textOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
 import { agentSpec } from "../agent/options.ts";
@@ -442,8 +442,6 @@ function reasoningIn(result: JsonObject): string | null {
   return texts.length === 0 ? null : texts.join("\n\n");
 }
 
-const textOf = (value: Json | undefined): string => (typeof value === "string" ? value : "");
-
 interface VerifyText {
   text: string;
   /** What models read about the command: its text, then how it ended. */
@@ -508,7 +506,7 @@ async function verifyText(
       args,
       call_id: execution,
       execution,
-      // Other commands of the workflow go on when this one is stopped.
+      // Other commands of the workflow continue when this one is stopped.
       run: execution,
       again,
       cwd: spec.cwd ?? "",

@@ -112,7 +112,7 @@ export function withNamed(spec: AgentSpec, allowed: readonly string[] | null): A
   return { ...spec, tools, warnings };
 }
 
-/** A value that was read from JSON, typed as a JSON object; `null`: it is no object. */
+/** A value that was read from JSON, typed as a JSON object; `null`: it is not an object. */
 export function plain(value: unknown): JsonObject | null {
   return isObject(value) ? value : null;
 }

@@ -60,7 +60,7 @@ export function madeBy(
   return { outcome: { done: old === null ? "created" : "changed", version, modified_at }, file };
 }
 
-/** The refused changes, and why. To delete a missing file is no failure, whoever deleted it. */
+/** The refused changes, and why. The deletion of a missing file succeeds, whoever deleted it. */
 export function refusedOf(
   changes: readonly FileChange[],
   outcomes: readonly Outcome[],
