@@ -46,7 +46,7 @@ export class SessionObject extends DurableObject<Bindings> implements SessionRpc
       void ctx.blockConcurrencyWhile(() =>
         deployment.open(loggingBackground(deployment.settings.eventRedactor, (work) => ctx.waitUntil(work))),
       );
-    // Not the constructor fails but each call, since an object without an instance cannot keep its alarm.
+    // Each call fails instead of the constructor, since an object without an instance cannot keep its alarm.
     this.#opened().catch(() => {});
   }
 

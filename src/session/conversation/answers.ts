@@ -73,7 +73,7 @@ export const compactedSession = z.extend(sessionShape, {
 });
 export type ResumedSession = z.infer<typeof resumedSession>;
 export const resumedSession = z.extend(sessionShape, {
-  woken: about(flag(), "Whether an idle run of it goes on."),
+  woken: about(flag(), "Whether an idle run of it continues."),
 });
 
 /** A message or feedback is stored. */

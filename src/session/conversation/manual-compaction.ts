@@ -28,7 +28,8 @@ interface CompactionOptions {
 
 /**
  * Prepares a compaction of the present conversation.
- * @returns a function that stores the compaction and returns what it did, with the warnings of the model call; `null`: there is nothing to archive
+ * @returns a function that stores the compaction and returns what it did, with the warnings of the model call; `null`:
+ * there is nothing to archive
  * @throws HullError if the model fails to write the summary: the conversation stays unchanged; CallNotFound if the
  * session is removed meanwhile; from the function RunInProgress if a daemon that woke meanwhile changed the messages
  */

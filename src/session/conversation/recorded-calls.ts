@@ -51,7 +51,7 @@ export function recordedCalls(records: Iterable<AgentRecord>, redacted: <T>(valu
   return { spans: redacted(spans), tools, left_out: { spans: made - spans.length, tools: unkept } };
 }
 
-/** The span of a call; `null`: the step is no call. */
+/** The span of a call; `null`: the step is not a call. */
 function spanOf(step: TraceStep): RecordedCalls["spans"][number] | null {
   const { kind, name, model, started_at, duration_ms, ok, usage, cost_usd } = step;
   if (kind !== "model" && kind !== "tool") return null;

@@ -4,7 +4,7 @@ import type { RunEvent } from "../../run/events.ts";
 import type { RunRow } from "./run-rows.ts";
 import type { SessionLog } from "./session-log.ts";
 
-/** Records that come from outside: they alone are no progress of a run. */
+/** Records that come from outside: they alone do not show that a run progresses. */
 const FROM_OUTSIDE: readonly AgentRecord["type"][] = [
   "message_received",
   "feedback_received",

@@ -17,7 +17,7 @@ interface TracePage extends Pick<RunSteps, "text" | "error" | "warnings"> {
   next: number | null;
 }
 
-/** The same with what the session knows of the run. */
+/** The same with what the session knows about the run. */
 export interface RunTrace extends TracePage {
   /** Whether the run was resumed after its process died. */
   recovered: boolean;

@@ -104,7 +104,10 @@ const usedShape = z.lazy(() =>
   }),
 );
 
-/** The usage in a run's result, or in the log line of a model call. Earlier versions of Hull did not say whether its price is known. */
+/**
+ * The usage in a run's result, or in the log line of a model call. Earlier versions of Hull did not say whether its
+ * price is known.
+ */
 export const usedIn = (value: unknown): Used | undefined => usedShape.safeParse(value).data;
 
 /** An ended or resting run with its present result. */

@@ -25,7 +25,7 @@ export function taskHandlers(
 
   const lineage = new Lineage();
 
-  /** The id of the session's task; `null`: it is no task. */
+  /** The id of the session's task; `null`: it is not a task. */
   const ownTask = (id: string): string | null => (task.store.row() === null ? null : id);
 
   /** Waits until the task has ended, or for this time, and returns it. */

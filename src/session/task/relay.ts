@@ -17,7 +17,7 @@ interface Relayed {
   parent(): { session_id: string; run_id: string | null } | null;
   progress(): "running" | "resting" | "over";
   facts(): ChildRun;
-  /** Its last run, once it has ended; `null`: it has not, or is no task's. */
+  /** Its last run, once it has ended; `null`: it has not, or it belongs to no task. */
   lastRun(): ReturnedShare | null;
   close(): void;
 }

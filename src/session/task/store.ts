@@ -51,7 +51,7 @@ export class TaskStore {
     this.#store = store;
   }
 
-  /** `null`: the session is no task. */
+  /** `null`: the session is not a task. */
   row(): TaskRow | null {
     if (this.#known?.at !== this.#store.forgotten) this.#know(this.#read());
     return this.#known?.row ?? null;

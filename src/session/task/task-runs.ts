@@ -302,7 +302,7 @@ export class TaskRuns {
   }
 }
 
-/** A run that the session above must know of before it begins. */
+/** A run that the session above must know before it begins. */
 interface Announcement {
   settings: TaskSettings;
   caller: SessionCaller;

@@ -63,7 +63,7 @@ async function handleOf(
   const { deployment, log, calls, context } = environment;
   const { store } = log;
   const script = "mode" in what && what.mode === "script";
-  // A script's output is sent once and whole, and a response's output is made of its events.
+  // A script's output is sent once and whole, and a response's output is made from its events.
   const complete = script || ("operation" in what && what.operation === "responses");
   const replayed = new ReplayedOutput(call.begun && script ? outputSent(store) : []);
   let { begun } = call;

@@ -47,7 +47,7 @@ export type ExecutionEvents =
   | { ok: false; error: ErrorData };
 
 export interface ExecutionStatus {
-  /** Id of the agent run, without the session; `null`: it is no agent run. */
+  /** Id of the agent run, without the session; `null`: it is not an agent run. */
   run_id: string | null;
   skill: string;
   status: "running" | "done" | "error" | "cancelled";

@@ -67,7 +67,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
   readonly #calls: CallStore;
   readonly #listing: SessionListing;
   #armed = false;
-  /** The usage of the last call, if it is no agent run and has ended in this instance of the object. */
+  /** The usage of the last call, if it is not an agent run and has ended in this instance of the object. */
   #used: unknown = null;
 
   constructor({ storage, deployment, background, log, listing }: UnlistedOptions) {
@@ -131,7 +131,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
   }
 
   /**
-   * Has the tenant's file index forget the input, which from now on is removed with the run. It is due until that has
+   * Makes the tenant's file index forget the input, which from now on is removed with the run. It is due until that has
    * succeeded: the index would remove the input a day after it was stored.
    */
   async takeOverInput(): Promise<void> {

@@ -25,7 +25,9 @@ import { MAX_ROW_WAIT_MS, waitAtMost } from "../wait-at-most.ts";
 import type { WorkflowOperations } from "./rpc.ts";
 import type { Workflow } from "./workflow.ts";
 
-/** The most events that wait for a node, and the most characters of their JSON together: the run's object holds them in memory. */
+/**
+ * The most events that wait for a node, and the most characters of their JSON: the run's object holds them in memory.
+ */
 const MAX_WAITING = 1000;
 const MAX_WAITING_CHARACTERS = 8 * 1024 * 1024;
 
