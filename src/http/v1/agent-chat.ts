@@ -185,7 +185,7 @@ class RanTurns {
   }
 }
 
-/** Files in the form that LiteLLM's clients know. A file beyond the limit, or that cannot be read, comes without its bytes. */
+/** Files in the form that LiteLLM's clients know. A file that is too large or unreadable comes without its bytes. */
 export async function withBytes(
   container: Container | null,
   files: readonly GeneratedFile[],

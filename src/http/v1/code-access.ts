@@ -1,4 +1,4 @@
-/** Who may run code of their choice: callers with a key. A public deployment runs its skills for everybody, and nothing else. */
+/** Who may run code of their choice: callers with a key. A public deployment runs only its skills for everybody. */
 import { PUBLIC_CALLER } from "../../auth/caller.ts";
 import type { ContainerParams } from "../../llm/container-params.ts";
 import { wrong } from "../../llm/members.ts";

@@ -27,7 +27,7 @@ export const storedSweeps = (env: Bindings, now: number): Sweeps => ({
   answers: () => sweepAnswers(env, now),
 });
 
-/** Runs sweeps beside each other. A failure is logged, and the next sweep repeats the work. */
+/** Runs sweeps in parallel. A failure is logged, and the next sweep repeats the work. */
 export async function sweepEach({ settings }: Deployment, sweeps: Sweeps): Promise<void> {
   const each = async ([sweep, run]: [string, () => Promise<void>]): Promise<void> => {
     try {

@@ -83,7 +83,7 @@ async function listForAnthropic(context: RequestContext, query: URLSearchParams)
   const { env, tenant } = context;
   for (const param of ["before_id", "after_id"]) {
     if (query.has(param))
-      throw new BadRequest({ detail: `${param} is not accepted; page on with page.`, param });
+      throw new BadRequest({ detail: `${param} is not accepted; page asks for the next page.`, param });
   }
   const ids = [...new Set([...query.getAll("ids[]"), ...query.getAll("ids")])];
   if (ids.length > 0) {

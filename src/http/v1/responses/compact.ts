@@ -14,6 +14,7 @@ import { namesSkill } from "../../../llm/skill-model.ts";
 import { promptTokens } from "../../../model/estimate.ts";
 import { checkFiles, inlined } from "../../../run/responses/inlined.ts";
 import { responseUsage } from "../../../run/responses/perform.ts";
+import { textOf } from "../../../skill/json.ts";
 import type { JsonObject } from "../../../skill/manifest.ts";
 import type { RequestContext } from "../../context.ts";
 import { objectBody, objectBodyIfAny } from "../../operations.ts";
@@ -54,7 +55,7 @@ export async function compactResponse(context: RequestContext): Promise<Response
 
 async function summarized(context: RequestContext, body: JsonObject): Promise<Response> {
   const items = await itemsOf(context, body);
-  const instructions = typeof body.instructions === "string" ? body.instructions : "";
+  const instructions = textOf(body.instructions);
   const { signal } = context.request;
   const model = await modelLookup(context, String(body.model), true)();
   const { messages } = readItems(items, (n) => `input.${n}`);

@@ -35,7 +35,7 @@ import {
 } from "../../../run/responses/perform.ts";
 import type { VendorModel } from "../../../run/vendor-model.ts";
 import type { Begun } from "../../../session/unlisted/rpc.ts";
-import { isObject } from "../../../skill/json.ts";
+import { isObject, objectOf } from "../../../skill/json.ts";
 import { parsedJson } from "../../../skill/json-depth.ts";
 import type { Json, JsonObject } from "../../../skill/manifest.ts";
 import type { RequestContext } from "../../context.ts";
@@ -201,7 +201,7 @@ async function passing(
   const handle = { ...silentHandle(context, id, signal), streaming: stream };
   if (!stream) {
     const output = await runResponse(handle, request, found);
-    const document: JsonObject = isObject(output.done.response) ? output.done.response : {};
+    const document: JsonObject = objectOf(output.done.response);
     const all = withEnd(headers, output.headers);
     return jsonNow(context.redacted(renderResponse(document, reasoning)), 200, all);
   }
@@ -360,10 +360,10 @@ function headOf(
     parallel_tool_calls: parallel_tool_calls ?? true,
     previous_response_id: previous,
     conversation: conversation === null ? null : { id: conversation },
-    reasoning: { effort: null, summary: null, ...(isObject(reasoning) ? reasoning : {}) },
+    reasoning: { effort: null, summary: null, ...objectOf(reasoning) },
     store,
     temperature,
-    text: { format: { type: "text" }, ...(isObject(text) ? text : {}) },
+    text: { format: { type: "text" }, ...objectOf(text) },
     tool_choice: tool_choice ?? "auto",
     tools: shownTools(body.tools, container),
     top_p,
