@@ -18,12 +18,15 @@ let asked: string[];
 const TOOL = "tools: [{name: now, description: Tells the time, command: [date]}]\n";
 const thoughtful = (name: string, model: string): string =>
   `---\nname: ${name}\ndescription: Test.\nprovider: openai\nmodel: ${model}\neffort: high\n---\nThink.\n`;
+const TALKS = {
+  "tools.json": JSON.stringify([{ name: "talk", description: "Talks", script: "talk.js", parameters: {} }]),
+  "talk.js": 'export default () => "a ".repeat(30_000);',
+};
 const LIMITS = [2048, 40_000];
 /** A skill whose handler answers more than the skill lets the model read. */
 const talkative = (bytes: number) => ({
   "SKILL.md": `---\nname: cuts-${bytes}\ndescription: d\nprovider: anthropic\nmax_tool_output_bytes: ${bytes}\n---\nTalk.\n`,
-  "tools.json": JSON.stringify([{ name: "talk", description: "Talks", script: "talk.js", parameters: {} }]),
-  "talk.js": 'export default () => "a ".repeat(30_000);',
+  ...TALKS,
 });
 beforeAll(() =>
   client.publish({
@@ -36,6 +39,11 @@ beforeAll(() =>
     "hasty-claude":
       "---\nname: hasty-claude\ndescription: d\nprovider: anthropic\ntimeout_ms: 40\n---\nAnswer.\n",
     ...Object.fromEntries(LIMITS.map((bytes) => [`cuts-${bytes}`, talkative(bytes)])),
+    careful: {
+      "SKILL.md":
+        "---\nname: careful\ndescription: d\nprovider: openai\nmodel: gpt-4o\noutput: json\n---\nAnswer in JSON.\n",
+      ...TALKS,
+    },
     usual: "---\nname: usual\ndescription: d\nprovider: anthropic\n---\nAnswer.\n",
   }),
 );
@@ -313,6 +321,25 @@ describe("a number in the arguments of a call", () => {
     expect([answer.status, await answer.json()]).toMatchObject([200, { successful_tools: ["book"] }]);
     expect(asked).toEqual([expect.stringContaining(`"arguments":{"id":${LONG}}`)]);
   });
+});
+
+it("a call of a skill with output: json asks for JSON also after it has waited for an approval", async () => {
+  const approvals = { skills: { careful: "safe" } };
+  const guarded = new Client({ ...KEYS, HULL_CONFIG: JSON.stringify({ approvals }) });
+  await guarded.post("/sessions", { id: "careful" });
+  turns = [{ tool_calls: [{ name: "talk", arguments: {} }] }, { text: "{}" }];
+  const ask = "/skills/careful?session_id=careful&wait=idle";
+  const waiting = await guarded.post(ask, { input: "Say it in JSON." });
+  expect(await waiting.json()).toMatchObject({ status: "awaiting_approval" });
+  const path = "/sessions/careful/approvals";
+  const { data } = await (await guarded.fetch(path)).json<{
+    data: { id: string; arguments_digest: string }[];
+  }>();
+  const [{ id, arguments_digest } = expect.fail("no approval waits")] = data;
+  await guarded.post(`${path}/${id}`, { decision: "approve", scope: "once", arguments_digest });
+  await expect.poll(() => bodies.length).toBe(2);
+  const form = { type: "json_object" };
+  expect(bodies.map(({ response_format }) => response_format)).toEqual([form, form]);
 });
 
 describe("max_tool_output_bytes cuts the answer of a handler", () => {
