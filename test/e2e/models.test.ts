@@ -1,5 +1,6 @@
 /** Models that a project defines, from hull.toml to the provider, through the real `hull dev`. */
 import { expect, test } from "vitest";
+import { deafPort } from "../support/deaf-server.ts";
 import { sharedHull, sharedProvider } from "../support/shared.ts";
 import { readEvents } from "../support/sse.ts";
 
@@ -31,6 +32,9 @@ api = "responses"
 base_url = "${fake.url}/v1"
 api = "ollama"
 
+[llm.providers.deaf]
+base_url = "http://127.0.0.1:${await deafPort()}/v1"
+
 [llm.aliases]
 my-fast = { id = "vendor/fast", provider = "my_proxy" }
 ${many.join("\n")}
@@ -40,6 +44,7 @@ ${many.join("\n")}
     ...skill("proxied", "mode: llm\nprovider: my_proxy\nmodel: vendor/fast"),
     ...skill("responses", "mode: llm\nprovider: by-responses\nmodel: m"),
     ...skill("ollama", "mode: llm\nprovider: by-ollama\nmodel: m"),
+    ...skill("deaf", "mode: llm\nprovider: deaf\nmodel: m\ntimeout_ms: 700"),
     ...skill("packed", "mode: llm\nprovider: packed\nmodel: m"),
     "packed/hull.toml": `[llm.providers.packed]\nbase_url = "${fake.url}"\napi = "anthropic"\n`,
     ...skill("env", "run: [env]\ntool_env: [MY_PROXY_API_KEY, ALIAS_OF_KEY, OPEN]"),
@@ -100,6 +105,25 @@ test("the summary of a Responses model's reasoning is the call's thinking, strea
   const events = await readEvents(await hull.post("/llm/stream", { prompt: "2+2?", options }));
   expect(events.find(({ event }) => event === "thought")?.data).toMatchObject({ text: "Two and two." });
   expect(events.find(({ event }) => event === "done")?.data).toMatchObject({ ok: true, ...told });
+});
+
+const limited = { provider: "deaf", model: "m", timeout_ms: 700, llm_retries: 0 };
+test.each([
+  ["/skills/deaf", { input: "hi" }],
+  ["/llm/call", { prompt: "hi", options: limited }],
+  ["/llm/call", { prompt: "hi", options: { ...limited, stream: false } }],
+  ["/runs", { prompt: "hi", options: limited }],
+])("a provider to which no connection comes about ends a call in time: %s %j", async (path, body) => {
+  const response = await hull.post(path, body);
+  expect([response.status, await response.json()]).toMatchObject([
+    504,
+    {
+      code: "provider_timeout",
+      provider: "deaf",
+      timeout_ms: 700,
+      detail: expect.stringContaining("700 ms"),
+    },
+  ]);
 });
 
 test("its key reaches no process", async () => {
