@@ -71,7 +71,7 @@ interface ClientTool {
 const fullName = (namespace: Json | undefined, name: string): string =>
   typeof namespace === "string" ? `${namespace}__${name}` : name;
 
-const FREE_TEXT = (format: { syntax: string; definition: string } | null | undefined): JsonObject => ({
+const freeText = (format: { syntax: string; definition: string } | null | undefined): JsonObject => ({
   type: "object",
   properties: {
     input: {
@@ -113,7 +113,7 @@ function clientTool(
   const name = fullName(namespace ?? undefined, tool.name);
   const definition =
     tool.type === "custom"
-      ? { name, description: description ?? "", parameters: FREE_TEXT(tool.format) }
+      ? { name, description: description ?? "", parameters: freeText(tool.format) }
       : functionTool({ ...tool, name });
   return { type, name: tool.name, namespace, definition, path };
 }
