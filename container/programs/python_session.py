@@ -6,6 +6,7 @@
 # pickle is safe here: the file belongs to the container, and only code that may write it reads it.
 
 import sys
+from _signal import SIG_DFL, SIGTERM, raise_signal, signal
 
 MOST_BYTES = 64 * 1024 * 1024
 NAME = "<stdin>"
@@ -173,8 +174,18 @@ def sources_in(source):
             found[node.name] = "".join(lines[first - 1:node.end_lineno])
     return found
 
+def stop(number, frame):
+    # A time limit ends the code: what it printed is still in the buffer.
+    try:
+        sys.stdout.flush()
+    except Exception:
+        pass
+    signal(number, SIG_DFL)
+    raise_signal(number)
+
 def main():
     import os
+    signal(SIGTERM, stop)
     session = Session(os.path.abspath(sys.argv[1]))
     source = sys.stdin.read()
     # As for `python3 -`, whose code has read stdin to its end.

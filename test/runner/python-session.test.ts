@@ -66,6 +66,13 @@ test("failed code keeps its results and its status; killed code leaves the earli
   expect(python("n = 1", "raise SystemExit(3)").status).toBe(3);
   expect(python("n += 1", "1 / 0")).toMatchObject({ status: 1, stderr: expect.stringContaining("line 2") });
   python("import os", "n = 100", "os._exit(0)");
+  const stopped = python(
+    "import os, signal",
+    "n = 100",
+    "print('seen')",
+    "os.kill(os.getpid(), signal.SIGTERM)",
+  );
+  expect(stopped).toEqual({ stdout: "seen\n", stderr: "", status: null });
   expect(python("print(n)").stdout).toBe("2\n");
   expect(python("print(").stderr).toContain("SyntaxError");
   writeFileSync(join(dir, ".hull/python-session"), "broken");
