@@ -37,16 +37,16 @@ export async function storedOrNot<T>(
   }
 }
 
-/** What an answer says of the files that it lacks. @param beyond number of files beyond `MOST_FILES`; 0 or less: none */
+/** The warnings of an answer about the files that it lacks. @param beyond number of files beyond `MOST_FILES`; 0 or less: none */
 export function notStored(missing: readonly NotStored[], beyond: number): Warning[] {
-  const told = (full: boolean, why: string): Warning[] => {
+  const lacking = (full: boolean, why: string): Warning[] => {
     const paths = missing.filter((file) => file.full === full).map(({ path }) => path);
     const message = `${why}, so the answer lacks these files: ${paths.join(", ")}.`;
     return paths.length === 0 ? [] : [{ code: NOT_STORED, message }];
   };
   return [
-    ...told(true, "The tenant's storage is full (limits.max_stored_bytes in hull.toml)"),
-    ...told(false, "The storage did not answer"),
+    ...lacking(true, "The tenant's storage is full (limits.max_stored_bytes in hull.toml)"),
+    ...lacking(false, "The storage did not answer"),
     ...(beyond <= 0 ? [] : [{ code: NOT_STORED, message: tooMany(beyond) }]),
   ];
 }

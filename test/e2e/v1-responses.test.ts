@@ -539,58 +539,6 @@ test("attack: another tenant's responses, conversations and containers do not ex
   expect(JSON.stringify(own.output)).not.toContain("in.txt");
 });
 
-describe("in the background", () => {
-  test("a response is answered at once, and read later", async () => {
-    fake.script([{ text: "Done." }]);
-    const begun = await client.responses.create({ model: GPT, input: "Work.", background: true });
-    expect(begun.status).toBe("queued");
-    expect((await ended(begun.id)).output_text).toBe("Done.");
-    // One that has ended stays as it is.
-    expect((await client.responses.cancel(begun.id)).status).toBe("completed");
-  });
-
-  test("a response is cancelled", async () => {
-    fake.script([{ hang: true, text: "Never" }]);
-    const { id } = await client.responses.create({ model: GPT, input: "Work.", background: true });
-    await until(
-      async () => fake.requests.length,
-      (count) => count > 0,
-    );
-    expect((await client.responses.cancel(id)).status).toBe("cancelled");
-    expect((await client.responses.retrieve(id)).status).toBe("cancelled");
-    expect(await fake.requests[0]?.left).toBe(true);
-  });
-
-  test("a response survives the death of the Worker, and its stream can be read from any event on", async () => {
-    fake.script([
-      shell("echo once >> log.txt; cat log.txt"),
-      { text: ["Half ", "way"], hang: true },
-      { text: "All of it." },
-    ]);
-    const { id } = await seven.responses.create({
-      model: GPT,
-      input: "Work.",
-      background: true,
-      tools: [SHELL],
-    });
-    await until(
-      async () => fake.requests.length,
-      (count) => count === 2,
-    );
-    await killWorker(hull);
-    const answer = await ended(id);
-    expect(answer.status).toBe("completed");
-    expect(answer.output_text).toBe("All of it.");
-    // The command ran once.
-    expect(answer.output[1]).toMatchObject({ output: [{ stdout: "once" }] });
-    const events: OpenAI.Responses.ResponseStreamEvent[] = [];
-    for await (const event of await client.responses.retrieve(id, { stream: true })) events.push(event);
-    expect(events.map((event) => event.sequence_number)).toEqual(events.map((_, n) => n));
-    const end = events.at(-1);
-    expect(end?.type === "response.completed" && end.response.output).toEqual(answer.output);
-  });
-});
-
 test("a skill's files survive the death of the Worker, and the next response has them", async () => {
   fake.script([
     BASH("mkdir out; echo once >> out/log.txt"),

@@ -14,7 +14,7 @@ import { anthropicStop } from "../../llm/stop-words.ts";
 import { type JoinedText, joined } from "../../model/whole-characters.ts";
 import type { Sink } from "../../model/wire.ts";
 import { DeltaText, textOf } from "../../run/delta.ts";
-import { isObject } from "../../skill/json.ts";
+import { isObject, objectOf } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
 
@@ -58,8 +58,8 @@ export class MessageEvents {
   finish(turn: ModelTurn, excludesCached: boolean, more: object): void {
     if (this.#own) return;
     this.rest(turn.blocks);
-    const further = plain({ stop_details: stopDetails(turn), ...more });
-    this.end(anthropicStop(turn), plain({ ...wireUsage(turn.usage, excludesCached) }), null, further);
+    const further = objectOf({ stop_details: stopDetails(turn), ...more });
+    this.end(anthropicStop(turn), objectOf({ ...wireUsage(turn.usage, excludesCached) }), null, further);
   }
 
   /**
@@ -99,7 +99,7 @@ export class MessageEvents {
   #begin(): void {
     if (this.#begun) return;
     this.#begun = true;
-    this.#out.push({ type: "message_start", message: plain(emptyMessage(this.#model)) });
+    this.#out.push({ type: "message_start", message: objectOf(emptyMessage(this.#model)) });
   }
 
   #piece(kind: "text" | "thinking", delta: JsonObject): void {
@@ -126,7 +126,7 @@ export class MessageEvents {
   }
 
   #whole(block: Block, as?: "redacted_thinking"): void {
-    const shown = plain(wireBlock(block));
+    const shown = objectOf(wireBlock(block));
     if (as !== undefined) this.#start({ type: as, data: shown.signature ?? "" });
     else if (shown.type === "tool_use") {
       this.#start({ ...shown, input: {} });
@@ -192,7 +192,7 @@ class RedactedEvents {
       this.#texts.get(index)?.end();
       this.#texts.delete(index);
     }
-    this.#emit(plain(this.#context.redacted(event)));
+    this.#emit(objectOf(this.#context.redacted(event)));
   }
 
   #streamOf(index: number): JoinedText {
@@ -213,5 +213,3 @@ class RedactedEvents {
     return made;
   }
 }
-
-const plain = (value: unknown): JsonObject => (isObject(value) ? value : {});

@@ -106,7 +106,7 @@ export function reasoningOf(blocks: readonly Block[], whole: boolean): Reasoning
   };
 }
 
-const isThought = (block: Block) => block.type === "reasoning" || block.type === "reasoning_summary";
+export const isThought = (block: Block) => block.type === "reasoning" || block.type === "reasoning_summary";
 
 /** Whether a provider wants its block back. A refusal has a member of its own. */
 export function mustGoBack(block: Block): boolean {

@@ -64,7 +64,7 @@ class ItemReader {
   /** Images and files of the results since the last message. */
   #attachments: Part[] = [];
 
-  conversation(): ItemConversation {
+  conversation(): Conversation {
     this.#flushAttachments();
     const messages = this.messages.flatMap((message) => [message, this.#late.get(message) ?? []].flat());
     return { system: this.system, messages };

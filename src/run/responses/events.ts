@@ -4,7 +4,7 @@
  */
 import { type Block, refusalOf, type ToolCallBlock } from "../../engine/messages.ts";
 import { encodeBlock } from "../../llm/foreign-blocks.ts";
-import { mustGoBack } from "../../llm/openai-api/answer.ts";
+import { isThought, mustGoBack } from "../../llm/openai-api/answer.ts";
 import { callItem, type clientTools } from "../../llm/openai-api/client-tools.ts";
 import { SHELL, shellCall, shellOutput } from "../../llm/openai-api/shell-items.ts";
 import { asJson, isObject, objectOf } from "../../skill/json.ts";
@@ -354,8 +354,6 @@ const CALL_IDS = new Map<Json | undefined, string>([
   ["custom_tool_call", "ctc"],
   ["tool_search_call", "tsc"],
 ]);
-
-const isThought = (block: Block) => block.type === "reasoning" || block.type === "reasoning_summary";
 
 const textPart = (text: string, annotations: JsonObject[]): JsonObject => ({
   type: "output_text",
