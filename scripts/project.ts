@@ -4,7 +4,7 @@ import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import type { ProvidedTools } from "../src/skill/missing-tools.ts";
 import type { BuildOptions } from "./build/build.ts";
-import { holdsSkill, isSkill } from "./build/scan.ts";
+import { holdsSkill, isSkillRoot } from "./build/scan.ts";
 import { CommandError, EXIT } from "./command.ts";
 import { CONFIG_FILE, type HullConfig, loadConfig } from "./config.ts";
 import { type ProjectModels, projectModels } from "./models.ts";
@@ -65,7 +65,7 @@ async function defaultRoots(
   const skills = join(start, "skills");
   const usual = await isFolder(skills);
   const configured = await isFile(join(start, CONFIG_FILE));
-  if (isSkill(start) || (asItIs && !configured)) return [start];
+  if (isSkillRoot(start) || (asItIs && !configured)) return [start];
   if (usual && (configured || holdsSkill(skills) || !holdsSkill(start))) return [skills];
   if (holdsSkill(start)) return [start];
   const message = `There are no skills: no folder ${skills}, and no SKILL.md in or below ${start}.`;

@@ -4,13 +4,22 @@
  */
 import type { Dirent } from "node:fs";
 import { basename, dirname, join, relative, sep } from "node:path";
+import { unmarkedUtf8 } from "../../src/bytes.ts";
 import { skillFileName } from "../../src/skill/file-text.ts";
 import { type IgnoreLevel, isIgnored } from "../../src/skill/ignore.ts";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
 import { byteOrder } from "../../src/skill/path.ts";
 import { slugify } from "../../src/skill/slug.ts";
 import { CONFIG_FILE } from "../config.ts";
-import { isWithin, outsideTarget, readFolder, realPath, refusalOf } from "./file-system.ts";
+import {
+  isWithin,
+  orNull,
+  outsideTarget,
+  readFolder,
+  readRegular,
+  realPath,
+  refusalOf,
+} from "./file-system.ts";
 import { foldersAbove } from "./folders-above.ts";
 import {
   folderUnreadable,
@@ -81,7 +90,10 @@ export function findSkills(rootContext: RootContext): RootScan {
 export function holdsSkill(path: string): boolean {
   const entries = readFolder(path) ?? [];
   if (isState(entries)) return false;
-  if (skillFileOf(entries) !== null) return true;
+  return skillFileOf(entries) !== null || holdsBelow(path, entries);
+}
+
+function holdsBelow(path: string, entries: readonly Dirent[]): boolean {
   return entries.some(
     (entry) =>
       (entry.isDirectory() || entry.isSymbolicLink()) &&
@@ -93,6 +105,24 @@ export function holdsSkill(path: string): boolean {
 /** Whether a folder has a SKILL.md of its own. */
 export function isSkill(path: string): boolean {
   return skillFileOf(readFolder(path) ?? []) !== null;
+}
+
+/**
+ * Whether a root is itself a skill. A text without frontmatter above skills is none: it describes them, as in many public
+ * collections.
+ */
+export function isSkillRoot(root: string): boolean {
+  const entries = readFolder(root) ?? [];
+  const file = skillFileOf(entries);
+  if (file === null) return false;
+  const isText = !entries.some(({ name }) => name === TYPED_FILE) && !hasFrontmatter(join(root, file));
+  return !isText || !holdsBelow(root, entries);
+}
+
+/** Whether a file begins with frontmatter, or cannot be read. */
+function hasFrontmatter(path: string): boolean {
+  const bytes = orNull(() => readRegular(path));
+  return bytes === null || (unmarkedUtf8(bytes) ?? "---").trimStart().startsWith("---");
 }
 
 /** The diagnostic for a missing root if there are others. */
@@ -234,7 +264,8 @@ function search(
   notePlugins(top, "");
   const file = skillFileOf(top);
   let around: Around | null = null;
-  if (file !== null) {
+  if (file !== null && !isSkillRoot(root)) scan.diagnostics.push(describes(file));
+  else if (file !== null) {
     const apart: string[] = [];
     const configured = hasConfig(top);
     found.push({ root, path: root, name: basename(root), within: "", file, configured, apart });
@@ -338,6 +369,14 @@ export const TYPED_FILE = "skill.ts";
 function skillFileOf(entries: readonly Dirent[]): string | null {
   const names = entries.filter((entry) => !entry.isDirectory()).map(({ name }) => name);
   return skillFileName(names) ?? (names.includes(TYPED_FILE) ? "SKILL.md" : null);
+}
+
+/** A finding about a root's SKILL.md that is no skill. */
+function describes(file: string): Diagnostic {
+  const message = `The ${file} of the root has no frontmatter, so it is no skill; Hull serves the skills in the folders below.`;
+  const hint =
+    "Give it a name and a description in frontmatter to make the root one skill, or rename it to README.md.";
+  return { level: "warning", code: "frontmatter_missing", skill: "", file, message, hint };
 }
 
 /** A finding about Skill Tools without a SKILL.md. */

@@ -41,6 +41,24 @@ test.each(Object.entries(WILD_LAYOUTS))("R13: %s", async (_, { files, served }) 
 
 const byFolder = ({ skills }: BuildResult) => new Map(skills.map((skill) => [skill.folder, skill]));
 
+test("a root's SKILL.md without frontmatter above skills describes them, and is none", async () => {
+  const project = folder({
+    "SKILL.md": "# Our collection\n",
+    "sub/SKILL.md": skillText("Sub"),
+    "deep/er/SKILL.md": skillText("Deep"),
+  });
+  const collection = await buildWith(project, {}, [project]);
+  expect([collection.slugs, collection.found]).toEqual([
+    ["deep", "sub"],
+    ["warning frontmatter_missing SKILL.md"],
+  ]);
+  const alone = folder({ "SKILL.md": "# Nothing below\n", "sub/README.md": "Text.\n" });
+  const broken = await buildWith(alone, { keepGoing: true }, [alone]);
+  expect([broken.slugs, broken.found]).toEqual([[], ["error frontmatter_missing SKILL.md"]]);
+  const typed = folder({ "SKILL.md": "# Typed\n", "skill.ts": "", "sub/SKILL.md": skillText("Sub") });
+  expect((await buildWith(typed, { keepGoing: true }, [typed])).slugs).toEqual([]);
+});
+
 test("skills that the plugin of a root with SKILL.md declares are served beside it, which keeps their files", async () => {
   const project = folder({
     ".claude-plugin/plugin.json": '{"name": "kit"}',
