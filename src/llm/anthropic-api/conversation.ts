@@ -19,12 +19,24 @@ export interface Foreign {
   type: string;
 }
 
+/** A tool that a system message adds or removes. */
+export interface ToolChange {
+  name: string;
+  removed: boolean;
+  /** `null`: it names a tool of the request. */
+  definition: JsonObject | null;
+  /** Path of its definition. */
+  path: string;
+}
+
 interface AnthropicConversation {
   /** Blocks of system messages, in order. */
   system: SystemBlock[];
   messages: Message[];
   /** Blocks that only Anthropic can get; the canonical messages hold their JSON texts instead. */
   foreign: Foreign[];
+  /** Changes of the tools, in order. */
+  changes: ToolChange[];
   /** Files that the container needs. */
   uploads: ContainerUpload[];
   /** Whether it contains calls that Hull executed, which Anthropic does not know. */
@@ -43,8 +55,8 @@ interface ContainerUpload {
 export function readConversation(list: readonly Json[]): AnthropicConversation {
   const reader = new Reader();
   for (const [index, message] of list.entries()) reader.read(message, `messages.${index}`);
-  const { system, messages, foreign, uploads, executed, unanswered } = reader;
-  return { system, messages, foreign, uploads, executed, unanswered };
+  const { system, messages, foreign, changes, uploads, executed, unanswered } = reader;
+  return { system, messages, foreign, changes, uploads, executed, unanswered };
 }
 
 /** The blocks of a system prompt, or of any content that is text. @throws InvalidRequest */
@@ -64,6 +76,7 @@ class Reader {
   readonly system: SystemBlock[] = [];
   readonly messages: Message[] = [];
   readonly foreign: Foreign[] = [];
+  readonly changes: ToolChange[] = [];
   readonly uploads: ContainerUpload[] = [];
   executed = false;
   readonly #called = new ToolCallIds();
@@ -75,19 +88,29 @@ class Reader {
   read(message: Json, path: string): void {
     if (!isObject(message)) throw wrong(path, "a message is an object");
     const { role, content } = message;
-    const blocks = blocksOf(content, `${path}.content`);
+    const at = `${path}.content`;
     switch (role) {
       case "user":
-        this.#user(blocks, `${path}.content`);
+        this.#user(blocksOf(content, at), at);
         break;
       case "assistant":
-        this.#assistant(blocks, `${path}.content`);
+        this.#assistant(blocksOf(content, at), at);
         break;
       case "system":
-        this.system.push(...textBlocks(content, `${path}.content`));
+        this.#system(blocksOf(content ?? "", at), at);
         break;
       default:
         throw wrong(`${path}.role`, "the role is user, assistant or system");
+    }
+  }
+
+  #system(blocks: readonly JsonObject[], path: string): void {
+    for (const [n, block] of blocks.entries()) {
+      const at = `${path}.${n}`;
+      const change = toolChange(block, at);
+      if (block.type === "text") this.system.push(systemBlock(textMember(block, "text", at), block));
+      else if (change !== null) this.changes.push(change);
+      else this.#unknown(block, at);
     }
   }
 
@@ -236,6 +259,16 @@ class Reader {
         return [anthropicBlock(block)];
     }
   }
+}
+
+/** `null`: the block is something else, or names a tool of a server that Anthropic calls. */
+function toolChange({ type, tool }: JsonObject, path: string): ToolChange | null {
+  if (type !== "tool_addition" && type !== "tool_removal") return null;
+  const given = objectOf(tool);
+  const definition = given.type === "tool_definition" ? objectOf(given.definition) : null;
+  const { name } = definition ?? (given.type === "tool_reference" ? given : {});
+  if (typeof name !== "string") return null;
+  return { name, removed: type === "tool_removal", definition, path: `${path}.tool.definition` };
 }
 
 /** A block that only Anthropic understands; other providers do not get it. */

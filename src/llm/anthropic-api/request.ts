@@ -30,7 +30,13 @@ import {
 } from "../members.ts";
 import { systemPrompt } from "../system-prompt.ts";
 import { checkToolNames, type OwnCall } from "../tool-call-ids.ts";
-import { type Foreign, readConversation, textBlocks, withoutOthersThinking } from "./conversation.ts";
+import {
+  type Foreign,
+  readConversation,
+  type ToolChange,
+  textBlocks,
+  withoutOthersThinking,
+} from "./conversation.ts";
 
 export interface MessagesRequest {
   model: string;
@@ -109,8 +115,10 @@ export function readMessagesRequest(body: JsonObject, headers: Headers, counting
     path,
     reason: `it cannot be set here: ${reason}`,
   }));
-  const { system, messages, foreign, uploads, executed, unanswered } = readConversation(given.messages);
-  const tools = readTools(given.tools ?? []);
+  const { system, messages, foreign, changes, uploads, executed, unanswered } = readConversation(
+    given.messages,
+  );
+  const tools = readTools(given.tools ?? [], changes);
   const { temperature, top_p, top_k } = given;
   const sampling: Sampling = present({
     temperature,
@@ -228,15 +236,31 @@ interface ReadTools {
   unaccounted: MessagesRequest["unaccounted"];
 }
 
-/** @throws InvalidRequest for a tool of the client's own without a name or a schema */
-function readTools(list: readonly JsonObject[]): ReadTools {
+/**
+ * @param changes of these tools, later in the conversation
+ * @throws InvalidRequest for a tool of the client's own without a name or a schema, or two of one name
+ */
+function readTools(list: readonly JsonObject[], changes: readonly ToolChange[]): ReadTools {
+  const given = list.map((tool, n) => ({ tool, path: `tools.${n}` }));
+  checkToolNames(
+    given.flatMap(({ tool: { name }, path }) => (typeof name === "string" ? [{ name, path }] : [])),
+  );
+  const added = changes.flatMap(({ definition, path }) =>
+    definition === null ? [] : [{ tool: definition, path }],
+  );
+  const { definitions, ...rest } = toolsIn([...given, ...added]);
+  const there = new Map(changes.map(({ name, removed }) => [name, !removed]));
+  const last = new Map(definitions.map((tool) => [tool.name, tool]));
+  return { definitions: [...last.values()].filter(({ name }) => there.get(name) !== false), ...rest };
+}
+
+function toolsIn(list: readonly { tool: JsonObject; path: string }[]): ReadTools {
   const definitions: ToolDefinition[] = [];
   const foreign: Foreign[] = [];
   const hosted: JsonObject[] = [];
   const unaccounted: MessagesRequest["unaccounted"] = [];
   let code: readonly ContainerTool[] = [];
-  for (const [n, tool] of list.entries()) {
-    const path = `tools.${n}`;
+  for (const { tool, path } of list) {
     const { type, name, description, input_schema, strict } = tool;
     if (typeof type === "string" && /^code_execution_\d{8}$/.test(type)) {
       code = TOOLS_OF_VERSION[type] ?? ALL_TOOLS;
@@ -260,8 +284,5 @@ function readTools(list: readonly JsonObject[]): ReadTools {
       ...(strict === true ? { strict } : {}),
     });
   }
-  checkToolNames(
-    list.flatMap(({ name }, n) => (typeof name === "string" ? [{ name, path: `tools.${n}` }] : [])),
-  );
   return { definitions, foreign, code, hosted, unaccounted };
 }

@@ -173,6 +173,37 @@ it("a tool that the client's own search has found is named in its result", () =>
   expect(messages[2]).toMatchObject({ results: [{ content: "You can call the tool Cron now." }] });
 });
 
+it("tools that system messages add and remove count for every vendor", () => {
+  const tool = (name: string) => ({ name, input_schema: { type: "object" } });
+  const change = (type: string, tool: object) => ({ type, tool });
+  const named = (name: string) => ({ type: "tool_reference", name });
+  const defined = (definition: object) => ({ type: "tool_definition", definition });
+  const ask = (...content: object[]) => {
+    const messages = [{ role: "user", content: "Go." }, { role: "system", content }, { role: "system" }];
+    const tools = [tool("kept"), tool("gone"), tool("back")];
+    const body = objectOf({ model: "m", max_tokens: 5, messages, tools });
+    return { body, ...readMessagesRequest(body, new Headers()) };
+  };
+  const asked = ask(
+    { type: "text", text: "Changed." },
+    change("tool_removal", named("gone")),
+    change("tool_removal", named("back")),
+    change("tool_addition", named("back")),
+    change("tool_addition", defined(tool("added"))),
+  );
+  expect(asked.request.tools.map(({ name }) => name)).toEqual(["kept", "back", "added"]);
+  expect([asked.foreign, asked.request.system]).toEqual([[], "Changed."]);
+  // Anthropic gets them as they are.
+  expect(asked.request.verbatim?.body).toEqual(asked.body);
+  const search = { type: "web_search_20250305", name: "web_search" };
+  expect(ask(change("tool_addition", defined(search))).unaccounted).toMatchObject([
+    { path: "messages.1.content.0.tool.definition" },
+  ]);
+  expect(ask(change("tool_addition", { type: "mcp_toolset_reference" })).foreign).toEqual([
+    { path: "messages.1.content.0", type: "tool_addition" },
+  ]);
+});
+
 it("a chat completion that asks not to be stored is as any other", () => {
   const body = { model: "m", messages: [{ role: "user", content: "x" }] };
   expect(readChatRequest({ ...body, store: false }).extra).toEqual({ store: false });
