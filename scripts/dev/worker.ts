@@ -34,7 +34,7 @@ export async function startWorker(options: LocalWorkerOptions): Promise<LocalWor
   const variables = [...options.variables];
   const input: WorkerInput = { repoDir, config, stateDir, host, port, variables, bundle };
   // The tests bundle it once for all servers that they start.
-  const made = process.env.HULL_WORKER_PROCESS;
+  const made = process.env.HULL_WORKER_PROCESS_BUNDLE;
   const program =
     made === undefined ? [...TYPESCRIPT_FLAGS, join(import.meta.dirname, "worker-process.ts")] : [made];
   const recent: string[] = [];

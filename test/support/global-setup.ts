@@ -38,7 +38,7 @@ export async function setup({ config }: TestProject): Promise<() => Promise<void
   ]);
   process.env.HULL_WORKER_BUNDLE = worker;
   process.env.HULL_CLI_BUNDLE = cli;
-  process.env.HULL_WORKER_PROCESS = workerProcess;
+  process.env.HULL_WORKER_PROCESS_BUNDLE = workerProcess;
   return async () => {
     const faults = await faultsOf(servers);
     await rm(folder, { recursive: true });

@@ -15,7 +15,7 @@ export const REPO = new URL("../..", import.meta.url).pathname;
 const {
   PATH = "",
   HULL_WORKER_BUNDLE,
-  HULL_WORKER_PROCESS,
+  HULL_WORKER_PROCESS_BUNDLE,
   HULL_RUNNER_BUNDLE,
   HULL_CLI_BUNDLE,
   HULL_TEST_CACHE,
@@ -41,7 +41,7 @@ export const shared = (repo: string): Record<string, string> => {
  */
 const forServers = (repo: string): Record<string, string> => ({
   ...shared(repo),
-  ...(HULL_WORKER_PROCESS === undefined || repo !== REPO ? {} : { HULL_WORKER_PROCESS }),
+  ...(HULL_WORKER_PROCESS_BUNDLE === undefined || repo !== REPO ? {} : { HULL_WORKER_PROCESS_BUNDLE }),
 });
 
 /** The script that starts `hull`: what users start, or, for this checkout, the bundle of the run (`global-setup.ts`). */
