@@ -279,21 +279,18 @@ describe("a request", () => {
     [GPT, false],
     ["skill/reports", true],
     ["skill/reports", false],
-  ])(
-    "of %s has its warnings, and their codes in a header, also when it is read later: stored %s",
-    async (model, store) => {
-      fake.script(Array(2).fill({ text: "Half", stop: "length" }));
-      const key = { headers: { "idempotency-key": `warned-${model}-${store}` } };
-      const body = { model, input: "Count.", store };
-      const asked = () => client.responses.create(body, key).withResponse();
-      const { data, response } = await asked();
-      for (const answer of [data, await client.responses.stream(body).finalResponse()])
-        expect(answer).toMatchObject({ status: "incomplete", warnings: [{ code: "answer_cut" }] });
-      const all = [response, (await asked()).response];
-      if (store) all.push((await client.responses.retrieve(data.id).withResponse()).response);
-      expect(all.map(({ headers }) => headers.get("x-hull-warnings"))).toEqual(all.map(() => "answer_cut"));
-    },
-  );
+  ])("of %s has its warnings, whole, streamed and read later: stored %s", async (model, store) => {
+    fake.script(Array(2).fill({ text: "Half", stop: "length" }));
+    const key = { headers: { "idempotency-key": `warned-${model}-${store}` } };
+    const body = { model, input: "Count.", store };
+    const asked = () => client.responses.create(body, key).withResponse();
+    const { data, response } = await asked();
+    for (const answer of [data, await client.responses.stream(body).finalResponse()])
+      expect(answer).toMatchObject({ status: "incomplete", warnings: [{ code: "answer_cut" }] });
+    const all = [response, (await asked()).response];
+    if (store) all.push((await client.responses.retrieve(data.id).withResponse()).response);
+    expect(all.map(({ headers }) => headers.get("x-hull-warnings"))).toEqual(all.map(() => "answer_cut"));
+  });
 
   test("with an Idempotency-Key is answered once", async () => {
     fake.script([{ text: "One." }, { text: "Two." }]);
