@@ -243,6 +243,18 @@ def handler(args):
   });
 });
 
+test("a model whose code runs out of time is not told of a parameter that it does not have", async () => {
+  fake.script([bash("echo begun; sleep 617.75"), { text: "Too slow." }]);
+  const body = {
+    model: "gpt-4o",
+    messages: [{ role: "user", content: "Go." }],
+    tools: [{ type: "code_execution" }],
+  };
+  expect((await keyed.post("/v1/chat/completions", body, { "x-api-key": ADMIN })).status).toBe(200);
+  const { content } = fake.requests[1]?.body.messages.at(-1) ?? {};
+  expect(content).toMatch(/^begun\n.*its time limit\. Hull keeps what it has changed so far\.\]/s);
+});
+
 test("10: a command past its time limit reports it; an answer past its time pauses, and continues when the client sends it back", async () => {
   const { key } = (await (
     await keyed.post(

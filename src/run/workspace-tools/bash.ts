@@ -110,7 +110,7 @@ export async function runBash(command: Command, environment: BashEnvironment): P
     const stdout = settings.redactor.text(await output.end());
     const stderr = settings.redactor.text(await errors.end()).replace(/\n$/, "");
     const cut = toolCutShort(status, spec);
-    const remark = cut === null ? null : `${cut.remark}${ADVICE[status.cause] ?? ""}`;
+    const remark = cut === null ? null : cut.remark + adviceOn(status.cause, command);
     const exit_code = status.cause === "exit" ? status.exit_code : null;
     const offline = settings.workspace_tools.network === false;
     const content = commandText(text, inOrder(stdout, stderr), {
@@ -195,11 +195,13 @@ function networkOf(
   return hosts.length === 0 ? null : { hosts };
 }
 
-/** What the model can do next, by the cause of the command's end. */
-const ADVICE: { readonly [cause in EndedStatus["cause"]]?: string } = {
-  timed_out: ` Hull keeps what it has changed so far. timeout_ms may be up to ${MAX_BASH_MS}.`,
-  output_too_large: " Write large results to files.",
-};
+/** What the model can do next, by the cause of the command's end. The limit of code execution is the deployment's. */
+function adviceOn(cause: EndedStatus["cause"], { code }: Pick<Command, "code">): string {
+  if (cause === "output_too_large") return " Write large results to files.";
+  if (cause !== "timed_out") return "";
+  const more = code === undefined ? ` timeout_ms may be up to ${MAX_BASH_MS}.` : "";
+  return ` Hull keeps what it has changed so far.${more}`;
+}
 
 /** Where files for the user lie, and the reasons why a file was too much. */
 const OUTPUT = `${CODE_FOLDERS.output}/`;
