@@ -47,8 +47,8 @@ interface Limit {
 
 /**
  * The real clock for one request or one object, whose limits share one timer. Most limits are cancelled within
- * milliseconds, and a timer of the platform costs more than the limit itself. The timer stays when no limit is left: the
- * platform removes it together with the request, and an object's fires once more.
+ * milliseconds, and a timer of the platform costs more than the limit itself. So a timer that fires soon stays when no
+ * limit is left. A later one would keep an object awake.
  */
 export class SharedClock implements Clock {
   readonly #limits = new Set<Limit>();
@@ -64,11 +64,19 @@ export class SharedClock implements Clock {
     const limit = { due: Date.now() + ms, fire };
     this.#limits.add(limit);
     if (limit.due < this.#armed) this.#arm(Math.min(ms, FIRST_LOOK_MS));
-    return () => void this.#limits.delete(limit);
+    return () => {
+      this.#limits.delete(limit);
+      if (this.#limits.size === 0 && this.#armed > Date.now() + FIRST_LOOK_MS) this.#disarm();
+    };
   };
 
-  #arm(ms: number): void {
+  #disarm(): void {
     clearTimeout(this.#timer);
+    this.#armed = Number.POSITIVE_INFINITY;
+  }
+
+  #arm(ms: number): void {
+    this.#disarm();
     this.#armed = Date.now() + ms;
     this.#timer = setTimeout(() => this.#look(), ms);
   }
