@@ -89,7 +89,7 @@ async function failure(thrown: unknown, context: RequestContext, path: string): 
   const discarded = discardBody(context);
   if (context.settings.local) await discarded;
   else context.background(discarded);
-  const response = isV1(path, context.request.url)
+  const response = isV1(path, context.request)
     ? errorResponse(error, context, dialectOf(context))
     : problemResponse(error, context);
   for (const [name, value] of Object.entries(context.runHeaders)) response.headers.set(name, value);
@@ -119,7 +119,7 @@ function afterResponse(work: () => void): Promise<void> {
 /** The headers of every response, and what follows once the answer is complete. */
 function complete(response: Response, context: RequestContext, path: string): void {
   const { headers, status } = response;
-  const v1 = isV1(path, context.request.url);
+  const v1 = isV1(path, context.request);
   addCors(context, response, v1);
   headers.set("x-request-id", context.requestId);
   if (v1) headers.set("request-id", context.requestId);

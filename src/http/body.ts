@@ -30,10 +30,14 @@ const DRAIN_BYTES = 64 * 1024;
  */
 const LOCAL_DRAIN = { bytes: 256 * 1024 * 1024, ms: 60_000, silence_ms: 3000 };
 
-/** Refuses a body whose declared length is over the limit before a byte of it is read. */
-export function checkDeclaredLength(request: Request, limit: number): void {
-  const declared = Number(request.headers.get("content-length") ?? "0");
+/**
+ * Refuses a body whose declared length is over the limit before a byte of it is read.
+ * @returns the declared length; `NaN`: the request declares none
+ */
+export function checkDeclaredLength(request: Request, limit: number): number {
+  const declared = Number(request.headers.get("content-length") ?? Number.NaN);
   if (declared > limit) throw new BodyTooLarge({ limit });
+  return declared;
 }
 
 /** Refuses a compressed body whose text Hull must read. @throws UnsupportedMediaType */
@@ -126,8 +130,7 @@ export async function* withFirst(
 
 /** The whole body in memory. */
 export async function readBody(request: Request, limit: number): Promise<Uint8Array<ArrayBuffer>> {
-  checkDeclaredLength(request, limit);
-  const declared = Number(request.headers.get("content-length") ?? Number.NaN);
+  const declared = checkDeclaredLength(request, limit);
   // A small body of known length: the platform collects it, and cannot collect more than was declared.
   if (declared <= DRAIN_BYTES) return new Uint8Array(await withSilenceLimit(request.arrayBuffer()));
   const gathered = new Gathered();

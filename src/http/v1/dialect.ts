@@ -22,8 +22,8 @@ export function withoutVendor(path: string): string {
 }
 
 /** Whether a request is for one of the vendors' routes. @param path of its route, without the vendor's prefix */
-export function isV1(path: string, url: string): boolean {
-  return below(path === NO_PATH ? withoutVendor(new URL(url).pathname) : path, "/v1");
+export function isV1(path: string, request: Request): boolean {
+  return below(path === NO_PATH ? withoutVendor(new URL(request.url).pathname) : path, "/v1");
 }
 
 /** The dialect, by path, headers, and the known members of the body. */

@@ -31,10 +31,9 @@ export function ignoredOptions(options: RunOptions, call: CallOptions, session: 
   if (options.task_ledger !== undefined) given(["deliverables"], "task_ledger is given");
   if (options.task_ledger === undefined && options.deliverables === undefined)
     given(["root_task"], "the run has neither task_ledger nor deliverables");
-  if (readStructured(call) === null) {
-    for (const name of ["schema_retries", "schema_retry_nudge"] as const)
-      if (call[name] !== undefined) found.push(ignored(name, "no structured output is asked for"));
-  }
+  for (const name of ["schema_retries", "schema_retry_nudge"] as const)
+    if (call[name] !== undefined && readStructured(call) === null)
+      found.push(ignored(name, "no structured output is asked for"));
   return [...found, ...skillKeys(options)];
 }
 

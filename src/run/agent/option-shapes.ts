@@ -171,14 +171,14 @@ const STRUCTURES = new Set([
 /** Splits options into those of the run and those of its model calls. `null` counts as absent. */
 export function divide(given: JsonObject): { run: JsonObject; call: JsonObject } {
   const names = isRunOption();
-  const run: [string, Json][] = [];
+  const run: JsonObject = {};
   const call: [string, Json][] = [];
   for (const [name, value] of Object.entries(given)) {
     if (value === null) continue;
-    if (!names.has(name)) call.push([name, value]);
-    else run.push([name, STRUCTURES.has(name) ? withoutNulls(value) : value]);
+    if (names.has(name)) run[name] = STRUCTURES.has(name) ? withoutNulls(value) : value;
+    else call.push([name, value]);
   }
-  return { run: Object.fromEntries(run), call: Object.fromEntries(call) };
+  return { run, call: Object.fromEntries(call) };
 }
 
 /** The run's options, or their faults. */
