@@ -165,11 +165,6 @@ class Host implements LlmHost {
           stream: options.stream,
           timeout_ms: options.timeout_ms,
           whole: options.whole,
-          ...(options.idle_timeout_ms === null ? {} : { idle_timeout_ms: options.idle_timeout_ms }),
-          ...(options.retries === null
-            ? {}
-            : { retry: llmRetries(options.retries, options.backoff_ms), fallsBackAfter: mayFallBack }),
-          ...(options.deadline_at === undefined ? {} : { deadline_at: options.deadline_at }),
           signal: options.signal ?? this.#options.signal,
           onText:
             onText &&
@@ -190,6 +185,11 @@ class Host implements LlmHost {
           fetch: (input, init) => globalThis.fetch(input, init),
           ai: this.#context.settings.local ? undefined : env.AI,
           log: (entry) => this.log({ ...entry }),
+          ...(options.idle_timeout_ms === null ? {} : { idle_timeout_ms: options.idle_timeout_ms }),
+          ...(options.retries === null
+            ? {}
+            : { retry: llmRetries(options.retries, options.backoff_ms), fallsBackAfter: mayFallBack }),
+          ...(options.deadline_at === undefined ? {} : { deadline_at: options.deadline_at }),
         },
       );
       const turn = json.withJsonText(answered);

@@ -75,5 +75,5 @@ export function figuresOf(
 /** The entry of a call that has just begun. @param now Unix ms */
 export function beginningCall(id: string, name: string | null, now: number): RunEntry {
   const begun = { status: "running", created_at: now, settled_at: null };
-  return { id, kind: "call", name, session: null, ...figuresOf(begun, undefined), code: null };
+  return { id, kind: "call", name, session: null, code: null, ...figuresOf(begun, undefined) };
 }

@@ -182,11 +182,11 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
       return next({
         turn,
         answered: { provider, model, stop_reason, raw_stop_reason },
-        ...(record.budget_exceeded === true ? { budgetExceeded: true } : {}),
-        ...(searches === undefined ? {} : { vault: asJson(afterSearches(vaultState(run.vault), searches)) }),
         stage: "turn",
         prefill: null,
         totals: withSpent(run.totals, { ...turn.usage, ...costIn(record) }),
+        ...(record.budget_exceeded === true ? { budgetExceeded: true } : {}),
+        ...(searches === undefined ? {} : { vault: asJson(afterSearches(vaultState(run.vault), searches)) }),
       });
     }
     case "search_refused": {
@@ -213,12 +213,12 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
             calls,
             text,
             finished,
-            ...(remarks === undefined ? {} : { remarks }),
             before: {
               used: run.tools_used.length,
               successful: run.successful_tools.length,
               rejected: run.rejected_tools.length,
             },
+            ...(remarks === undefined ? {} : { remarks }),
           },
           calls: open,
           stage: open.length > 0 ? "tools" : "open",
@@ -266,13 +266,13 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
         {
           status: record.status,
           error: record.error,
-          ...(record.refused_by === undefined ? {} : { refused: true }),
           iterations: record.uncalled === true ? run.iterations - 1 : run.iterations,
           stage: "ended",
           turn: null,
           calls: [],
-          ...(record.spent === undefined ? {} : { totals: withSpent(run.totals, record.spent) }),
           deferred: [...run.deferred, ...deferred],
+          ...(record.refused_by === undefined ? {} : { refused: true }),
+          ...(record.spent === undefined ? {} : { totals: withSpent(run.totals, record.spent) }),
         },
         { visible, waiting, skills: run.active },
       );

@@ -254,7 +254,6 @@ async function callModel(
       own,
       native_search: request.tool_search !== undefined,
       json_suffix: sentinel === null ? "" : `\n${sentinel}`,
-      ...terms,
       deadline_at: spec.deadline?.at,
       onFailed: noteRefusal,
       onAdmitted: watcher.onAdmitted,
@@ -262,6 +261,7 @@ async function callModel(
       onReasoning: watcher.onReasoning,
       // Callers of a served skill or of a vendor's API cannot discard text.
       onRestart: spec.served === undefined ? () => watcher.onRestart?.(iteration + 1) : undefined,
+      ...terms,
     });
     const turn = form === null ? answered : withPrefill(answered, request.prefill ?? "");
     const said = form === null ? null : withSentinel(turn, request, form);

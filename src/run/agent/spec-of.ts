@@ -18,8 +18,8 @@ type SpecInputs = Pick<
 
 /** Makes a run's specification from its options and fills in the defaults. @throws InvalidRequest */
 export function specOf(options: RunOptions, { profile, policies, ...parts }: SpecInputs): AgentSpec {
+  // The members of its own come first: V8 defines those after a spread one by one.
   return {
-    ...parts,
     tool_search: null,
     tool_examples: null,
     tool_choice: null,
@@ -48,18 +48,19 @@ export function specOf(options: RunOptions, { profile, policies, ...parts }: Spe
     task_ledger: taskLedger(options),
     context_callback: options.context_callback ?? options.context_filter ?? null,
     post_turn_callback: options.post_turn_callback ?? null,
-    ...(options.models === undefined ? {} : { models: options.models }),
-    ...(options.parallel_tool_calls === false ? { parallel_tool_calls: false as const } : {}),
-    ...(options.tool_hooks === undefined ? {} : { tool_hooks: options.tool_hooks.map(toolHook) }),
     policies: {
-      ...policies,
       approval_policy: options.approval_policy ?? null,
       permissions: options.permissions ?? null,
       approval_timeout_s: approvalSeconds(options),
+      ...policies,
     },
-    ...(options.bot === undefined ? {} : { bot: options.bot }),
     compaction: compaction(options),
     daemon: null,
+    ...parts,
+    ...(options.models === undefined ? {} : { models: options.models }),
+    ...(options.parallel_tool_calls === false ? { parallel_tool_calls: false as const } : {}),
+    ...(options.tool_hooks === undefined ? {} : { tool_hooks: options.tool_hooks.map(toolHook) }),
+    ...(options.bot === undefined ? {} : { bot: options.bot }),
   };
 }
 
