@@ -43,15 +43,15 @@ async function diesIn(call: ExecutionCall, { storage, died }: ReturnType<typeof 
   return died();
 }
 
-/** Bindings whose R2 fails once at one of these. */
-function withR2Away(...names: PropertyKey[]): Bindings {
-  let failed = false;
+/** Bindings whose R2 fails so many times at one of these. */
+function withR2Away(times: number, ...names: PropertyKey[]): Bindings {
+  let left = times;
   const FILES = new Proxy(client.env.FILES, {
     get(target, name) {
       const value: unknown = Reflect.get(target, name);
       if (typeof value !== "function") return value;
-      if (failed || !names.includes(name)) return value.bind(target);
-      failed = true;
+      if (left === 0 || !names.includes(name)) return value.bind(target);
+      left -= 1;
       return () => Promise.reject(new TypeError("R2 is away"));
     },
   });
@@ -259,7 +259,8 @@ describe("a run with a process that dies at any of its writes", () => {
       const text = call.text instanceof Uint8Array ? call.text : new Uint8Array(0);
       const key = `executions/${call.id}/text`;
       await client.env.FILES.put(key, text);
-      const env = withR2Away("get");
+      // A read that fails once is repeated at once.
+      const env = withR2Away(2, "get");
       runner.begun.length = 0;
       await withStorage(call.id, async (storage) => {
         const one = life(env, storage);
@@ -274,7 +275,7 @@ describe("a run with a process that dies at any of its writes", () => {
 
   it("a script's answer that R2 did not take is read again from its process, which ran once", async () => {
     const call = newCall("script");
-    const env = withR2Away("put", "createMultipartUpload");
+    const env = withR2Away(1, "put", "createMultipartUpload");
     runner.begun.length = 0;
     runner.behave = (execution) => {
       for (let piece = 0; piece < 288; piece += 1) execution.stdout.push("out ".repeat(8192));
