@@ -47,8 +47,8 @@ interface Limit {
 
 /**
  * The real clock for one request or one object, whose limits share one timer. Most limits are cancelled within
- * milliseconds, and a timer of the platform costs more than the limit itself. So a timer that fires soon stays when no
- * limit is left. A later one would keep an object awake.
+ * milliseconds, and a timer of the platform costs more than the limit itself. A timer that fires soon stays when no limit is
+ * left. A later one goes, since it would keep a Durable Object in memory.
  */
 export class SharedClock implements Clock {
   readonly #limits = new Set<Limit>();
@@ -66,14 +66,9 @@ export class SharedClock implements Clock {
     if (limit.due < this.#armed) this.#arm(Math.min(ms, FIRST_LOOK_MS));
     return () => {
       this.#limits.delete(limit);
-      if (this.#limits.size === 0 && this.#armed > Date.now() + FIRST_LOOK_MS) this.#disarm();
+      if (this.#limits.size === 0 && this.#armed - Date.now() > FIRST_LOOK_MS) this.#disarm();
     };
   };
-
-  #disarm(): void {
-    clearTimeout(this.#timer);
-    this.#armed = Number.POSITIVE_INFINITY;
-  }
 
   #arm(ms: number): void {
     this.#disarm();
@@ -81,14 +76,23 @@ export class SharedClock implements Clock {
     this.#timer = setTimeout(() => this.#look(), ms);
   }
 
+  #disarm(): void {
+    clearTimeout(this.#timer);
+    this.#armed = Number.POSITIVE_INFINITY;
+  }
+
   #look(): void {
     this.#armed = Number.POSITIVE_INFINITY;
     const now = Date.now();
-    for (const limit of [...this.#limits]) {
-      if (limit.due <= now && this.#limits.delete(limit)) limit.fire();
+    try {
+      for (const limit of [...this.#limits]) {
+        if (limit.due <= now && this.#limits.delete(limit)) limit.fire();
+      }
+    } finally {
+      // Also if one throws: the others are limits of their own.
+      const next = Math.min(...Array.from(this.#limits, ({ due }) => due));
+      if (next < this.#armed) this.#arm(next - now);
     }
-    const next = Math.min(...Array.from(this.#limits, ({ due }) => due));
-    if (next < this.#armed) this.#arm(next - now);
   }
 }
 

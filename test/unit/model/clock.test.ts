@@ -66,4 +66,40 @@ describe("a clock whose limits share a timer", () => {
       set.mockRestore();
     }
   });
+
+  test("leaves no long timer behind, and sets one again for the next limit", () => {
+    vi.useFakeTimers();
+    try {
+      const clock = new SharedClock();
+      const cancel = clock.after(60_000, () => {});
+      vi.advanceTimersByTime(1000);
+      expect(vi.getTimerCount()).toBe(1);
+      cancel();
+      expect(vi.getTimerCount()).toBe(0);
+      const next = vi.fn();
+      clock.after(300, next);
+      vi.advanceTimersByTime(300);
+      expect(next).toHaveBeenCalledOnce();
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  test("fires the other limits if one throws", () => {
+    vi.useFakeTimers();
+    try {
+      const clock = new SharedClock();
+      const names: string[] = [];
+      clock.after(10, () => {
+        throw new Error("a limit's own fault");
+      });
+      clock.after(10, () => names.push("same time"));
+      clock.after(20, () => names.push("later"));
+      expect(() => vi.advanceTimersByTime(10)).toThrow("a limit's own fault");
+      vi.advanceTimersByTime(10);
+      expect(names).toEqual(["same time", "later"]);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
 });
