@@ -18,9 +18,12 @@ function documentedVariables(body: string): string[] {
   return [...new Set(Array.from(items, ([, name = ""]) => name))];
 }
 
-/** A read of a variable in JavaScript or Python. In a shell script nothing tells a variable of the environment. */
+/**
+ * A read of a variable in JavaScript or Python, which an assignment is not. In a shell script nothing tells a variable of
+ * the environment.
+ */
 const READ =
-  /\b(?:process\.env(?:\.|\[["'])|os\.environ(?:\.get\(|\[)\s*["']|os\.getenv\(\s*["'])([A-Z][A-Z0-9_]*)\b/g;
+  /\b(?:process\.env(?:\.|\[["'])|os\.environ(?:\.get\(|\[)\s*["']|os\.getenv\(\s*["'])([A-Z][A-Z0-9_]*)\b(?!["']?\]?\s*=(?!=))/g;
 
 /** Variables that every process has, and those of languages and tools that nobody sets for a handler. */
 const COMMON =

@@ -77,7 +77,8 @@ describe("the build", () => {
   });
 
   test("a variable that a handler reads, or SKILL.md documents, is named where no x-env does", async () => {
-    const reads = `export default () => [process.env.API_TOKEN, process.env["REGION"], process.env.PATH];\n`;
+    const reads = `process.env.LOG_LEVEL = "error"; process.env["COLOR"] = "0";
+export default () => [process.env.API_TOKEN === "", process.env["REGION"], process.env.PATH];\n`;
     const project = folder({
       "skills/a/SKILL.md": `${skillText("a")}\n## Configuration\n\n- \`API_TOKEN\`: a token\n- \`OPENAI_API_KEY\`: a key\n- \`OTHER\`\n`,
       "skills/a/tools.json": tools(
@@ -90,7 +91,7 @@ describe("the build", () => {
       "skills/a/scripts/a.js": reads,
       "skills/a/scripts/b.ts": "export default (): unknown => process.env.MODE_OF_TS;\n",
       "skills/a/scripts/c.py":
-        'import os\ndef handler(a):\n    return os.environ["ONE"], os.environ.get(\'TWO\'), os.getenv("OPENAI_API_KEY"), os.getenv("HULL_SKILL")\n',
+        'import os\nos.environ["MPLBACKEND"] = "Agg"\ndef handler(a):\n    return os.environ["ONE"], os.environ.get(\'TWO\'), os.getenv("OPENAI_API_KEY"), os.getenv("HULL_SKILL")\n',
       "skills/a/scripts/d.sh": 'echo "$IN_A_SHELL"\n',
     });
     const { diagnostics } = await build(project);
@@ -107,11 +108,11 @@ describe("the build", () => {
     ];
     expect(shown).toEqual(
       expect.arrayContaining([
-        row("scripts/a.js", 1, "API_TOKEN", add("API_TOKEN", "js")),
+        row("scripts/a.js", 2, "API_TOKEN", add("API_TOKEN", "js")),
         row("scripts/b.ts", 1, "MODE_OF_TS", add("MODE_OF_TS", "ts")),
-        row("scripts/c.py", 3, "ONE", add("ONE", "py")),
-        row("scripts/c.py", 3, "TWO", add("TWO", "py")),
-        row("scripts/c.py", 3, "OPENAI_API_KEY", key),
+        row("scripts/c.py", 4, "ONE", add("ONE", "py")),
+        row("scripts/c.py", 4, "TWO", add("TWO", "py")),
+        row("scripts/c.py", 4, "OPENAI_API_KEY", key),
         row("SKILL.md", undefined, "OTHER", add("OTHER", "the tools that need it")),
       ]),
     );
