@@ -8,11 +8,15 @@ export function problemOf(error: HullError, context: RunContext): Problem {
   return context.redacted(toProblem(withProviderWords(error, context).data, context.requestId));
 }
 
-/** In local dev, the error with the provider's words among its members, where they remain when it is stored as data. */
-export function withProviderWords(error: HullError, { settings }: RunContext): HullError {
+/**
+ * In local dev, the error with the provider's words among its members, where they remain when it is stored as data. A secret
+ * that is cut off could no longer be found, so they are redacted first.
+ */
+export function withProviderWords(error: HullError, context: RunContext): HullError {
   const said = error.operator.provider_message;
-  if (!settings.local || typeof said !== "string") return error;
-  const members = { ...error.data.members, provider_message: firstOf(said, 500) };
+  if (!context.settings.local || typeof said !== "string") return error;
+  const provider_message = firstOf(context.redacted(said), 500);
+  const members = { ...error.data.members, provider_message };
   return new HullError({ ...error.data, members }, error.operator);
 }
 

@@ -223,3 +223,26 @@ describe("S112: fallback", () => {
     expect(fake.requests).toHaveLength(1);
   });
 });
+
+test.each([100, 490])(
+  "a key at character %i of a provider's words is in no answer, nor a part of it",
+  async (at) => {
+    const message = `${"x".repeat(at)}sk-openai-e2e-key ${"y".repeat(2000)}`;
+    const body = { error: { type: "invalid_request_error", message } };
+    const options = { provider: "openai", model: "gpt-4o", llm_retries: 0 };
+    const said: string[] = [];
+    await hull.post("/sessions", { id: `echo-${at}` });
+    const runs = `/sessions/echo-${at}/runs`;
+    fails({ status: 400, body });
+    for (const slug of ["openai", `openai?session_id=echo-${at}`]) said.push(await (await ask(slug)).text());
+    for (const path of ["/runs", runs, "/llm/call"])
+      said.push(await (await hull.post(path, { prompt: "Hi.", options })).text());
+    for (const path of [runs, `/sessions/echo-${at}/transcript?view=raw`]) {
+      const answer = await hull.call(path, undefined, { method: "GET" });
+      said.push(await answer.text());
+    }
+    const { data } = JSON.parse(said.at(-2) ?? "");
+    expect(data).toHaveLength(2);
+    for (const text of said) expect(text).not.toMatch(/x[^x]*sk-/);
+  },
+);
