@@ -105,6 +105,13 @@ describe("a request", () => {
     });
     await client.responses.delete(first);
     await expect(ask()).rejects.toMatchObject({ status: 400, param: "input.1.id" });
+    const many = Array.from({ length: 401 }, (_, n) => {
+      return { ...named, id: `msg_${String(n).padStart(32, "0")}0000` };
+    });
+    await expect(client.responses.create({ model: GPT, input: many })).rejects.toMatchObject({
+      status: 400,
+      param: "input",
+    });
   });
 
   describe.each([GPT, "claude-opus-4-6"])("as Codex sends it, to %s", (model) => {

@@ -12,6 +12,8 @@ import { itemsUpTo, outputOf } from "./stored.ts";
 
 /** The most items of a conversation that one read fetches. */
 const PAGE = 20;
+/** The most responses of whose items a request may name some: each costs two calls of an object, and calls are limited. */
+const MOST_NAMED = 400;
 
 /** The items that precede the request's own. @throws CallNotFound; InvalidRequest if they are too many to send */
 export async function historyOf(
@@ -70,7 +72,10 @@ async function withNamed(
 ): Promise<JsonObject[]> {
   const known = new Set(history.map(({ id }) => id));
   const named = input.flatMap(({ type, id }) => (type === "item_reference" && !known.has(id) ? [id] : []));
-  const items = await outputItems(context, [...new Set(named.flatMap(responseOf))]);
+  const responses = [...new Set(named.flatMap(responseOf))];
+  if (responses.length > MOST_NAMED)
+    throw wrong("input", `it names items of more than ${MOST_NAMED} responses; send the items themselves`);
+  const items = await outputItems(context, responses);
   let length = 0;
   return input.map((item, n) => {
     if (item.type !== "item_reference" || known.has(item.id)) return item;
