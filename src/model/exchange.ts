@@ -232,7 +232,8 @@ export async function readStream(
 /** Passes a whole answer to a listener that expected a stream. */
 export function announce(turn: ModelTurn, sink: Sink): void {
   for (const block of turn.blocks) {
-    if (block.type === "reasoning" && block.text !== "") sink.onReasoning?.(block.text);
+    const thought = block.type === "reasoning" || block.type === "reasoning_summary";
+    if (thought && block.text !== "") sink.onReasoning?.(block.text);
     if (block.type === "output_text" && block.text !== "") sink.onText?.(block.text);
   }
 }

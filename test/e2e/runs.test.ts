@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import { commonHull } from "../support/common-hull.ts";
 import { json } from "../support/hull-dev.ts";
-import { dataOf, readEvents } from "../support/sse.ts";
+import { dataOf, readEvents, textOf } from "../support/sse.ts";
 
 const { hull, fake } = await commonHull({
   "greeter/SKILL.md": `---
@@ -490,8 +490,7 @@ test.each(["/llm/stream", "/runs", "/sessions/whole/runs"])(
     };
     const response = await hull.post(path, { prompt: "x", options }, { accept: "text/event-stream" });
     const events = await readEvents(response);
-    const textOf = (event: string) => dataOf(events, event).map(({ text }) => text);
-    expect([textOf("thought").join(""), textOf("delta").join("")]).toEqual(["hm", "a b c"]);
+    expect([textOf(events, "thought"), textOf(events, "delta")]).toEqual(["hm", "a b c"]);
     expect(dataOf(events, "done")).toMatchObject([{ ok: true, text: "a b c" }]);
     const { tools, ...sent } = fake.requests[0]?.body ?? {};
     expect(sent).not.toHaveProperty("stream");
@@ -502,5 +501,16 @@ test.each(["/llm/stream", "/runs", "/sessions/whole/runs"])(
         expect.objectContaining({ function: expect.objectContaining({ name: "late" }), defer_loading: true }),
       ]),
     );
+  },
+);
+
+test.each([true, false])(
+  "sends the summary of the reasoning of OpenAI's model: streamed %s",
+  async (stream) => {
+    fake.script([{ text: "a b c", reasoning: "hm" }]);
+    const options = { provider: "openai", model: "gpt-5.4", openai: { api: "responses" }, stream };
+    const response = await hull.post("/runs", { prompt: "x", options }, { accept: "text/event-stream" });
+    const events = await readEvents(response);
+    expect([textOf(events, "thought"), textOf(events, "delta")]).toEqual(["hm", "a b c"]);
   },
 );
