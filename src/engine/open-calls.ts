@@ -51,11 +51,10 @@ function isWhole([turn, answer, further]: Message[]): boolean {
   if (turn?.role !== "assistant" || answer?.role !== "tool" || further !== undefined) return false;
   const calls = callsOf(turn);
   const { results } = answer;
+  if (calls.length === 0 || calls.length !== results.length) return false;
   const isAnswered = ({ id, name }: ToolCallBlock, at: number): boolean =>
-    results[at]?.call_id === id &&
-    results[at]?.name === name &&
-    calls.findIndex((call) => call.id === id) === at;
-  return calls.length > 0 && calls.length === results.length && calls.every(isAnswered);
+    results[at]?.call_id === id && results[at].name === name;
+  return calls.every(isAnswered) && new Set(calls.map(({ id }) => id)).size === calls.length;
 }
 
 const interrupted = ({ id, name }: ToolCallBlock): ToolResultMessage => ({
