@@ -67,7 +67,7 @@ function faultOf(name: string, data: object): string | null {
 }
 
 /** The text of all events of one name, joined. */
-export function textOf(events: readonly SseEvent[], name: "delta" | "stderr"): string {
+export function textOf(events: readonly SseEvent[], name: "delta" | "stderr" | "thought"): string {
   return events.flatMap((e) => (e.event === name ? [String(e.data.text ?? "")] : [])).join("");
 }
 
