@@ -29,12 +29,21 @@ const READ =
 const COMMON =
   /^(?:HULL_\w+|HUSK_\w+|PATH|HOME|USER|LOGNAME|SHELL|TERM|LANG|LANGUAGE|LC_\w+|TZ|PWD|TMPDIR|TMP|TEMP|NODE_\w+|PYTHON\w*|\w+_PROXY|CI|DEBUG)$/;
 
+/** The most variables of a file that the build names. */
+const MOST_NAMED = 100;
+
 /** The variables that a file reads, each with the line of its first read. */
 function variablesIn(bytes: Uint8Array | undefined): Map<string, number> {
   const text = new TextDecoder().decode(bytes);
   const lines = new Map<string, number>();
-  for (const { 1: name = "", index } of text.matchAll(READ))
-    if (!COMMON.test(name) && !lines.has(name)) lines.set(name, text.slice(0, index).split("\n").length);
+  let [line, from] = [1, 0];
+  for (const { 1: name = "", index } of text.matchAll(READ)) {
+    if (lines.size === MOST_NAMED) break;
+    if (COMMON.test(name) || lines.has(name)) continue;
+    line += text.slice(from, index).split("\n").length - 1;
+    from = index;
+    lines.set(name, line);
+  }
   return lines;
 }
 

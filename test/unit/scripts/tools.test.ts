@@ -119,6 +119,20 @@ export default () => [process.env.API_TOKEN === "", process.env["REGION"], proce
     expect(shown).toHaveLength(6);
   });
 
+  test("a file that reads ever so many variables costs as many findings as can be read", async () => {
+    const reads = Array.from({ length: 300_000 }, (_, i) => `process.env.V${i}`).join(",\n");
+    const project = folder({
+      "skills/a/SKILL.md": skillText("a"),
+      "skills/a/tools.json": tools(tool("js", { script: "a.js" })),
+      "skills/a/a.js": `export default () => [${reads}];\n`,
+    });
+    const { diagnostics } = await build(project);
+    const lines = diagnostics.flatMap(({ diagnostic: { code, line } }) =>
+      code === "variable_not_declared" ? [line] : [],
+    );
+    expect(lines).toEqual(Array.from({ length: 100 }, (_, i) => i + 1));
+  });
+
   test("L3: a tools.json deeper in the folder is data", async () => {
     const { record, found } = await build(
       folder({ "skills/a/SKILL.md": skillText("a"), "skills/a/data/tools.json": "{" }),
