@@ -114,6 +114,24 @@ describe("a request", () => {
     });
   });
 
+  test("names no more than a conversation may have", async () => {
+    fake.script([{ text: "x".repeat(1024 * 1024) }]);
+    const { output } = await client.responses.create({ model: GPT, input: "Hello?" });
+    const named = { type: "item_reference" as const, id: String(output[0]?.id) };
+    const all = client.responses.create({ model: GPT, input: Array(33).fill(named) });
+    await expect(all).rejects.toMatchObject({ status: 400, param: "input" });
+  });
+
+  test.each([true, false])("has the warnings in its head that are known before: stored %s", async (store) => {
+    fake.script([{ text: "Hi." }]);
+    const body = { model: "mystery", input: "Hello?", stream: true as const, store };
+    const { data, response } = await client.responses.create(body).withResponse();
+    expect(response.headers.get("x-hull-warnings")).toBe("provider_not_inferred");
+    const ends: object[] = [];
+    for await (const event of data) if (event.type === "response.completed") ends.push(event.response);
+    expect(ends).toMatchObject([{ warnings: [{ code: "provider_not_inferred" }] }]);
+  });
+
   describe.each([GPT, "claude-opus-4-6"])("as Codex sends it, to %s", (model) => {
     const tool = (name: string) => ({ type: "function" as const, name, parameters: {}, strict: false });
     const search = {
@@ -207,6 +225,20 @@ describe("a request", () => {
         "iVBORw0KGgo=",
       ])
         expect(continued).toContain(part);
+    });
+
+    test("a stored response that it continues has the tools that items brought", async () => {
+      const turn = (id: string) => ({
+        tool_calls: [{ id, name: "functions__exec", arguments: { input: id } }],
+      });
+      fake.script([turn("c1"), turn("c2")]);
+      const input = asked as OpenAI.Responses.ResponseInput;
+      const { id } = await client.responses.create({ ...body, input, store: true });
+      const output = { type: "custom_tool_call_output" as const, call_id: "c1", output: "1" };
+      const next = await client.responses.create({ ...body, input: [output], previous_response_id: id });
+      expect(next.output).toMatchObject([
+        { type: "custom_tool_call", call_id: "c2", namespace: "functions", name: "exec", input: "c2" },
+      ]);
     });
   });
 

@@ -19,7 +19,7 @@ import {
   openContainer,
   removeContainer,
 } from "../../../run/container.ts";
-import { ignoredHeader } from "../../../run/end-headers.ts";
+import { ignoredHeader, warningsHeader } from "../../../run/end-headers.ts";
 import type { RunEvent } from "../../../run/events.ts";
 import { operationInput } from "../../../run/operation.ts";
 import { problemOf } from "../../../run/problem.ts";
@@ -103,7 +103,7 @@ async function prepared(context: RequestContext, asked: ResponsesAsk, body: Json
     ...(asked.stream || asked.background ? {} : { silent: true }),
   };
   context.log.response = request.head.id ?? null;
-  const headers = ignoredHeader(ignored);
+  const headers = { ...ignoredHeader(ignored), ...warningsHeader(found?.choice.warnings ?? []) };
   return { request, headers, found, made: place?.made === true };
 }
 
