@@ -69,7 +69,7 @@ export async function runInSession(
   const request = idempotencyKey(context.request) === null ? null : await requestName(context, asked);
   // While a deployment rolls out, an object of the version before answers `false` instead of null.
   const begun = async () => (request === null ? null : await session.ask("known", { request })) || null;
-  const there = request === null ? null : await digestsIn(workspace);
+  const there = request === null || input.files.length === 0 ? null : await digestsIn(workspace);
   let known = await begun();
   // A repeated call must not overwrite what the run has made of the files since.
   if (known === null) await writeInputs(context, workspace, input.files, there);
