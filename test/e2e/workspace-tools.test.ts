@@ -191,7 +191,7 @@ test("a stage's command that is stopped takes no other command of the workflow w
 
 test("commands have the variables that hull.toml names, no provider's keys, and stderr where it was written", async () => {
   const { texts } = await run([
-    [bash("echo one; echo two >&2; echo three; echo $BUILD_NAME; env | grep -c API_KEY")],
+    [bash("echo one; echo two >&2; echo three; echo $BUILD_NAME; env | grep -c -e API_KEY -e HULL_TOOL_")],
     [bash("cat <<'END'\na $x `b`\nEND\n# a comment\necho \"$0 $#\"; for i in 1 2; do echo $i; done")],
     [bash("if then")],
     [
