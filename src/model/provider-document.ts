@@ -1,7 +1,7 @@
 /** Reads a provider's documents: JSON, its shape, its errors, and how much of it to keep. */
 
 import type * as z from "zod/mini";
-import { firstOf } from "../cut.ts";
+import { firstWords } from "../cut.ts";
 import { FAILURES, type FailureClass } from "../errors/failure-class.ts";
 import { ProviderBadResponse } from "../errors/provider.ts";
 import type { HullError } from "../errors.ts";
@@ -121,12 +121,12 @@ export function providerWords(value: unknown): { provider_message?: string; prov
   const error = errorOf(value);
   if (error === null) {
     const text = classified(value).trim();
-    return text === "" || text === '""' ? {} : { provider_message: firstOf(text, MAX_WORDS) };
+    return text === "" || text === '""' ? {} : { provider_message: firstWords(text, MAX_WORDS) };
   }
   const { message, type, code, status } = error;
   const short = [type, code, status].find((word) => typeof word === "string" && /^[\w.:-]{1,64}$/.test(word));
   return {
-    ...(typeof message === "string" ? { provider_message: firstOf(message, MAX_WORDS) } : {}),
+    ...(typeof message === "string" ? { provider_message: firstWords(message, MAX_WORDS) } : {}),
     ...(typeof short === "string" ? { provider_type: short } : {}),
   };
 }

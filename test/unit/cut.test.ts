@@ -1,7 +1,7 @@
 /** Texts that are cut: nowhere with half a character. */
 import { expect, test } from "vitest";
 import { short } from "../../src/console/text.ts";
-import { firstOf, lastOf } from "../../src/cut.ts";
+import { firstOf, firstWords, lastOf } from "../../src/cut.ts";
 import { shown } from "../../src/engine/fault.ts";
 import { providerWords } from "../../src/model/provider-document.ts";
 
@@ -16,6 +16,11 @@ test.each<[string, string, string]>([
   ["the end", lastOf("a😀b", 2), "b"],
   ["the end with the pair", lastOf("a😀b", 3), "😀b"],
   ["a text that fits", firstOf(SMILE, 2), SMILE],
+  ["whole words", firstWords("no key sk-123", 10), "no key "],
+  ["a word that ends there", firstWords('"no" key', 3), '"no'],
+  ["words that fit", firstWords("no key", 6), "no key"],
+  ["nothing but part of a word", firstWords("sk-123", 3), ""],
+  ["words of other scripts", firstWords("键在😀sk-1", 5), "键在😀"],
 ])("%s", (_, cut, wanted) => {
   expect(cut).toBe(wanted);
 });
