@@ -104,7 +104,7 @@ test("manifest.md lists every field of a tool, provider and key, and no other", 
 });
 
 test("tutorial-coming-from.md lists the names of HUSK and Harn that the code knows, and no other", () => {
-  const table = rows(section("docs/tutorial-coming-from.md", "From HUSK or Harn"));
+  const table = rows(section("docs/tutorial-coming-from.md", "Names of HUSK and Harn"));
   const known = (prefix: string) =>
     table.flatMap(([name]) => quoted(name)).filter((name) => name.startsWith(prefix) && !name.endsWith("*"));
   const set = read("container/environment.ts").matchAll(/\bboth\("(\w+)"/g);
