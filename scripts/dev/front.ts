@@ -33,9 +33,15 @@ interface Front {
   stop(): Promise<void>;
 }
 
+/**
+ * How long the front keeps an idle connection to the Worker, in ms: shorter than workerd, which closes it after 15 s. A
+ * request that begins at that moment is lost, and nobody knows whether the Worker saw it.
+ */
+const IDLE_MS = 3000;
+
 /** Starts the listener. */
 export async function startFront(options: FrontOptions): Promise<Front> {
-  const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
+  const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY, timeout: IDLE_MS });
   const key = await importTicketKey(options.runner.secret);
   const server = createServer({ requireHostHeader: false }, (incoming, outgoing) =>
     forward(incoming, outgoing, options, agent, key),

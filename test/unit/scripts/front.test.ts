@@ -1,0 +1,31 @@
+/** The connections of the dev front to the Worker. */
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { expect, onTestFinished, test } from "vitest";
+import { startFront } from "../../../scripts/dev/front.ts";
+
+test("the front closes an idle connection itself, and none that waits for an answer", async () => {
+  const sockets = new Set<object>();
+  const worker = createServer(async (request, response) => {
+    sockets.add(request.socket);
+    if (request.url === "/slow") await new Promise((resolve) => setTimeout(resolve, 4000));
+    response.end("Done.");
+  });
+  // Never closes one itself.
+  worker.keepAliveTimeout = 0;
+  worker.listen(0, "127.0.0.1");
+  await once(worker, "listening");
+  onTestFinished(() => void worker.close());
+  const { port } = worker.address() as AddressInfo;
+  const runner = { url: "http://127.0.0.1:9", secret: "x".repeat(32) };
+  const front = await startFront({ host: "127.0.0.1", port: 0, worker: `http://127.0.0.1:${port}`, runner });
+  onTestFinished(() => front.stop());
+  const ask = async (path: string) => (await fetch(`http://127.0.0.1:${front.port}${path}`)).text();
+  const closed = new Promise((resolve) => worker.on("connection", (socket) => socket.on("close", resolve)));
+  expect([await ask("/a"), await ask("/b")]).toEqual(["Done.", "Done."]);
+  expect(sockets.size).toBe(1);
+  const slow = ask("/slow");
+  expect(await slow).toBe("Done.");
+  await closed;
+}, 15_000);
