@@ -17,6 +17,16 @@ const OVERFLOW = [
   "prompt is too long",
   "prompt_tokens_exceeded",
   "exceeds the maximum",
+  "maximum prompt length",
+  "input is too long",
+  "exceeded model token limit",
+  "range of input length",
+  "too_many_prompt_tokens",
+  "tokens_limit_reached",
+  "exceeds max length",
+  "reduce the length of the messages",
+  "`max_new_tokens` must be",
+  "`inputs` must have less",
 ];
 const POLICY = [
   "content_policy",
@@ -38,12 +48,25 @@ interface Row {
 const ROWS: readonly Row[] = [
   {
     statuses: [401, 403],
-    words: ["invalid_api_key", "authentication_error", "unauthorized", "forbidden"],
+    words: [
+      "invalid_api_key",
+      "api key not valid",
+      "incorrect api key",
+      "authentication_error",
+      "unauthorized",
+      "forbidden",
+    ],
     failure: FAILURES.auth_failure,
   },
   {
     statuses: [429],
-    words: ["rate_limit", "insufficient_quota", "billing_hard_limit_reached"],
+    words: [
+      "rate_limit",
+      "rate limit",
+      "too many requests",
+      "insufficient_quota",
+      "billing_hard_limit_reached",
+    ],
     failure: FAILURES.rate_limit,
   },
   { statuses: [408, 504, 522, 524], words: ["timeout", "timed out"], failure: FAILURES.timeout },
@@ -61,7 +84,7 @@ const ROWS: readonly Row[] = [
   { statuses: [503, 529], words: ["overloaded_error"], failure: FAILURES.overloaded },
   {
     statuses: [500, 502],
-    words: ["api_error", "bad gateway", "service unavailable"],
+    words: ["api_error", "server_error", "bad gateway", "service unavailable"],
     failure: FAILURES.server_error,
   },
   { statuses: [400], words: ["invalid_request", "bad request"], failure: FAILURES.invalid_request },

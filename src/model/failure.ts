@@ -71,7 +71,9 @@ export function errorOfStatus({ variable, provider_type, ...facts }: ClassedFail
   const { provider_status: status, failure, retry_after_ms } = facts;
   const seconds = retry_after_ms === undefined ? undefined : Math.ceil(retry_after_ms / 1000);
   const final = FINAL.includes(failure.reason);
-  if (status === 401 || status === 402 || status === 403) {
+  // Google and xAI refuse a wrong key with 400.
+  const refused = status === 400 && failure.reason === "auth_failure";
+  if (status === 401 || status === 402 || status === 403 || refused) {
     return new ProviderAuthFailed({ ...facts, variable });
   }
   if (status === 429 && !final) {

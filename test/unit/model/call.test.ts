@@ -223,6 +223,15 @@ describe("failures (S92, S94)", () => {
     expect(error.operator.provider_message).toMatch(/^(m|plain words)$/);
   });
 
+  test.each(["API key not valid. Please pass a valid API key.", "Incorrect API key provided."])(
+    "400 with the words %j is a failure of the key, as Google and xAI answer",
+    async (message) => {
+      fake.script([{ status: 400, body: [{ error: { code: 400, message, status: "INVALID_ARGUMENT" } }] }]);
+      const { data } = await failureOf(call());
+      expect(data).toMatchObject({ code: "provider_auth_failed", members: { variable: "OPENAI_API_KEY" } });
+    },
+  );
+
   const bad = [
     ["cut JSON", { body: '{"choices": [{"mess' }],
     ["a body cut on the wire", { text: "x".repeat(50), cut: true }],
