@@ -1,12 +1,23 @@
 /** Token counts under the providers' names. */
 
-import type { Usage } from "../engine/messages.ts";
-import { objectOf } from "../skill/json.ts";
+import { totalUsage, type Usage } from "../engine/messages.ts";
+import { isObject, objectOf } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 
-/** The counts of a provider's usage object; 0 for a missing or malformed count. */
+/**
+ * The counts of a provider's usage object; 0 for a missing or malformed count. Anthropic lists the compaction of a
+ * conversation among the iterations, but leaves it out of the counts.
+ */
 export function readUsage(usage: unknown): Usage {
   const of = objectOf(usage);
+  const { iterations } = of;
+  const compactions = Array.isArray(iterations)
+    ? iterations.filter(isObject).filter(({ type }) => type === "compaction")
+    : [];
+  return compactions.map(ownUsage).reduce(totalUsage, ownUsage(of));
+}
+
+function ownUsage(of: JsonObject): Usage {
   const prompt = objectOf(of.prompt_tokens_details);
   const input = objectOf(of.input_tokens_details);
   const input_tokens = countIn(of.input_tokens, of.prompt_tokens, of.prompt_eval_count);
@@ -16,6 +27,7 @@ export function readUsage(usage: unknown): Usage {
     prompt.cached_tokens,
     input.cached_tokens,
     of.cache_read_tokens,
+    of.cached_tokens,
     of.cached_prompt_tokens,
     of.prompt_cache_hit_tokens,
   );

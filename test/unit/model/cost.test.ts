@@ -64,6 +64,30 @@ test.each<[string, object, [number, number]]>([
   expect(readUsage(said)).toMatchObject({ input_tokens, output_tokens });
 });
 
+test("the tokens of a compaction, which Anthropic leaves out of its counts, count as well", () => {
+  const counts = {
+    input_tokens: 10,
+    output_tokens: 2,
+    cache_read_input_tokens: 3,
+    cache_creation_input_tokens: 4,
+  };
+  const iteration = (type: string, factor: number) => ({
+    type,
+    ...Object.fromEntries(Object.entries(counts).map(([key, count]) => [key, count * factor])),
+  });
+  const iterations = [
+    iteration("compaction", 100),
+    iteration("message", 1),
+    iteration("advisor_message", 10_000),
+  ];
+  expect(readUsage({ ...counts, iterations })).toEqual({
+    input_tokens: 1010,
+    output_tokens: 202,
+    cache_read_tokens: 303,
+    cache_write_tokens: 404,
+  });
+});
+
 test.each(["", "abc", "Größe", "日本語", "😀 a"])("bytes of %j", (text) => {
   expect(utf8Bytes(text)).toBe(new TextEncoder().encode(text).length);
 });
