@@ -98,10 +98,15 @@ export function createAnthropicStream(target: WireTarget, sink: Sink): StreamRea
           // A block may begin with text before the first delta.
           const text = content_block.type === "text" ? textIn(content_block, "text") : "";
           if (text !== "") sink.onText?.(keep(text));
+          const thought = content_block.type === "thinking" ? textIn(content_block, "thinking") : "";
+          if (thought !== "") sink.onReasoning?.(keep(thought));
           return false;
         }
         case "message_start":
           if (!isObject(event.message)) throw broken("the beginning");
+          if (blocks.length > 0 && event.message.id !== head.id) {
+            throw cutOff(target, "another message begins in its stream");
+          }
           head = event.message;
           tokens = isObject(head.usage) ? { ...head.usage } : {};
           sink.onUsage?.(readUsage(tokens));

@@ -9,6 +9,7 @@ import { ollama } from "../../../src/model/ollama.ts";
 import { openAiChat } from "../../../src/model/openai-chat.ts";
 import { openAiResponses } from "../../../src/model/openai-responses.ts";
 import { callIdSource, type Sink } from "../../../src/model/wire.ts";
+import { sse } from "../../fixtures/wires/fixture.ts";
 import { cutAt } from "../../support/chunks.ts";
 import { failureOf } from "../../support/failure.ts";
 import { anthropicAnswer, openAiAnswer } from "../../support/fake-answers.ts";
@@ -146,6 +147,20 @@ test("an event without its closing blank line counts; caps end a stream", async 
   framing = "ndjson";
   expect(await read('{"a":1}\r\n\n{"b":2}')).toEqual(['{"a":1}', '{"b":2}']);
   await expect(read("x".repeat(150))).rejects.toThrow(/longer than 100 characters/);
+});
+
+test("a stream that begins a second message ends the call; one that repeats its beginning does not", async () => {
+  const begun = (id: string) => ({ type: "message_start", message: { id } });
+  const block = { type: "content_block_start", index: 0, content_block: { type: "text", text: "a" } };
+  const read = (...events: object[]) =>
+    readStream(body([bytes(sse(events))]), "sse", anthropic.stream(TARGET, {}), TARGET, { signal });
+  const stop = { type: "message_stop" };
+  expect(await read(begun("m"), begun("m"), block, stop)).toMatchObject({ content: [{ text: "a" }] });
+  const error = await failureOf(read(begun("m"), block, begun("n"), block, stop));
+  expect(error.data).toMatchObject({
+    code: "provider_bad_response",
+    members: { kind: "transient", reason: "network_error" },
+  });
 });
 
 test("error events end the stream; their words go to the operator only", async () => {
