@@ -90,7 +90,11 @@ export function eventObject(event: StreamEvent, asked: Asked): JsonObject {
 }
 
 const holdsError = (value: unknown): boolean =>
-  isObject(value) && value.error !== undefined && value.error !== null;
+  isObject(value) && ((value.error !== undefined && value.error !== null) || isBareError(value));
+
+/** Whether an error comes without the member `error` around it, as older versions of vLLM send it. */
+const isBareError = ({ object, message }: JsonObject): boolean =>
+  object === "error" && typeof message === "string";
 
 /** Limits what is kept of a stream, and passes each piece on. @throws ProviderBadResponse if it becomes too much */
 export function lengthLimit(asked: Asked): (piece: string) => string {
@@ -135,15 +139,16 @@ export function providerWords(value: unknown): { provider_message?: string; prov
 function errorOf(value: unknown): JsonObject | null {
   const document: unknown = Array.isArray(value) ? value[0] : value;
   if (!isObject(document)) return null;
+  if (isBareError(document)) return document;
   const { error } = document;
   if (typeof error === "string") return { message: error };
   return isObject(error) ? error : null;
 }
 
-/** A status that an error names inside a document (OpenRouter: `code`), if nothing better is known. */
+/** A status that an error names inside a document (OpenRouter: `code`; Azure: as text), if nothing better is known. */
 function innerStatus(document: unknown): number | null {
-  const code = errorOf(document)?.code;
-  return typeof code === "number" && code >= 400 && code < 600 ? code : null;
+  const code = Number(errorOf(document)?.code);
+  return code >= 400 && code < 600 ? code : null;
 }
 
 const classified = (value: unknown): string =>

@@ -120,6 +120,27 @@ describe("failures", () => {
       { kind: "terminal", reason: "context_overflow" },
       "error object",
     ],
+    [
+      "an error without an envelope, in a stream (vLLM)",
+      {
+        chunks: [sse([{ object: "error", message: "maximum context length is 9000", code: 400 }, "[DONE]"])],
+      },
+      { kind: "terminal", reason: "context_overflow", offending_tokens: 9000 },
+      "holds an error event",
+    ],
+    [
+      "an error whose status is a text",
+      { chunks: [sse([{ error: { code: "503", message: "later" } }])] },
+      { kind: "transient", category: "overloaded" },
+      "holds an error event",
+    ],
+    [
+      "a server's error in a stream",
+      { chunks: [sse([{ error: { type: "server_error", message: "oops", code: null } }])] },
+      { kind: "transient", reason: "server_error" },
+      "holds an error event",
+    ],
+    ["text that is no stream", { type: "text/plain", chunks: ["Welcome"] }, unknown, "content type"],
     ["no choice", { type: "application/json", chunks: json({ choices: [] }) }, unknown, "choices"],
     ["a number", { type: "application/json", chunks: ["7"] }, unknown, "not an answer of this protocol"],
     [
