@@ -154,6 +154,9 @@ function withBetas(
 }
 
 const STREAM_TYPES = { sse: "text/event-stream", ndjson: "application/x-ndjson" } as const;
+const NO_ANSWER_TYPE = "its content type is neither JSON nor an event stream";
+/** How a stream of events begins. */
+const EVENTS = /^\s*(?::|data:|event:|id:|retry:)/;
 const LINES = new Set(["application/x-ndjson", "application/ndjson", "application/jsonl"]);
 
 /** The answer's document, according to its content type. @throws ProviderBadResponse */
@@ -165,12 +168,15 @@ async function readAnswer(
   options: ExchangeOptions,
 ): Promise<{ document: unknown; text: string | undefined; streamed: boolean }> {
   const type = response.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
-  if (response.body !== null && (framing === "sse" ? type === STREAM_TYPES.sse : LINES.has(type))) {
+  const declared = framing === "sse" ? type === STREAM_TYPES.sse : LINES.has(type);
+  // Some servers declare the stream that Hull asked for as text, or not at all.
+  const undeclared = framing === "sse" && options.stream && (type === "" || type === "text/plain");
+  if (response.body !== null && (declared || undeclared)) {
     options.onBytes?.();
     let stray = "";
     const onStray = (text: string): void => {
-      if ((stray !== "" || text.trimStart().startsWith("{")) && stray.length < MAX_ANSWER_BYTES)
-        stray += text;
+      const begins = undeclared ? !EVENTS.test(text) : text.trimStart().startsWith("{");
+      if ((stray !== "" || begins) && stray.length < MAX_ANSWER_BYTES) stray += text;
     };
     try {
       const document = await readStream(response.body, framing, reader, target, { ...options, onStray });
@@ -178,13 +184,13 @@ async function readAnswer(
     } catch (error) {
       // Some servers declare as a stream what comes in one piece: an error, or the whole answer.
       const document = stray === "" ? undefined : parsedJson(stray);
-      if (document === undefined) throw error;
-      return { document, text: stray, streamed: false };
+      if (document !== undefined) return { document, text: stray, streamed: false };
+      throw undeclared && stray !== "" ? failedAnswer(target, NO_ANSWER_TYPE, stray) : error;
     }
   }
   if (type !== "" && type !== "application/json" && !type.endsWith("+json")) {
     const text = await readBeginning(response);
-    throw failedAnswer(target, "its content type is neither JSON nor an event stream", text);
+    throw failedAnswer(target, NO_ANSWER_TYPE, text);
   }
   const text = await readText(response, MAX_ANSWER_BYTES).catch(() => null);
   if (text === null) throw cutOff(target, "it broke off");
@@ -224,7 +230,8 @@ export async function readStream(
       onBytes: options.onBytes,
       ...(options.onStray === undefined ? {} : { onStray: options.onStray }),
     },
-    (event) => reader.push(event),
+    // Gateways keep a connection alive with events whose data is blank.
+    (event) => (event.data.trim() !== "" || event.event === "error") && reader.push(event),
   );
   return reader.answer();
 }

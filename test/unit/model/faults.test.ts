@@ -320,6 +320,18 @@ describe("what can be understood", () => {
       { usage: usage(3, 4) },
     ],
     [
+      "blank events that keep the connection alive",
+      "openai-chat",
+      { chunks: ["data:\n\nevent: ping\ndata: \n\n", sse([delta({ content: "a" }, "stop")])] },
+      { blocks: [text("a")] },
+    ],
+    ...["text/plain; charset=utf-8", ""].map((type): [string, HttpTarget["protocol"], Answer, object] => [
+      `a stream that is declared as ${type || "nothing"}`,
+      "openai-chat",
+      { type, chunks: [": hello\n\n", sse([delta({ content: "a" }), delta({}, "stop")])] },
+      { blocks: [text("a")] },
+    ]),
+    [
       "a whole answer that is declared as a stream",
       "openai-chat",
       { chunks: json({ choices: [{ message: { content: "a" }, finish_reason: "stop" }] }) },
