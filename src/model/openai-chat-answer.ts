@@ -2,9 +2,16 @@
 import * as z from "zod/mini";
 import type { Block, ModelTurn } from "../engine/messages.ts";
 import { isObject } from "../skill/json.ts";
-import type { Json } from "../skill/manifest.ts";
+import type { Json, JsonObject } from "../skill/manifest.ts";
 import { detailsText } from "./openrouter-reasoning.ts";
-import { failedAnswer, parseArguments, rawArguments, readShape, unusable } from "./provider-document.ts";
+import {
+  failedAnswer,
+  parseArguments,
+  rawArguments,
+  readShape,
+  textIn,
+  unusable,
+} from "./provider-document.ts";
 import { splitThinking } from "./think-tags.ts";
 import { searchBlock } from "./tool-search-blocks.ts";
 import { readUsage } from "./usage.ts";
@@ -48,12 +55,13 @@ function messageBlocks(
   const { provider } = target;
   const blocks: Block[] = [];
   const details = message.reasoning_details ?? [];
-  const reasoning = message.reasoning_content || message.reasoning || detailsText(details);
+  const { text, thought } = contentTexts(message.content);
+  const reasoning = message.reasoning_content || message.reasoning || detailsText(details) || thought;
   if (reasoning !== "" || details.length > 0) {
     const native = details.length === 0 ? {} : { native: { provider, value: details } };
     blocks.push({ type: "reasoning", text: reasoning, ...native });
   }
-  blocks.push(...textBlocks(contentText(message.content)));
+  blocks.push(...textBlocks(text));
   if (message.refusal) blocks.push({ type: "opaque", provider, value: { refusal: message.refusal } });
   const calls = message.tool_calls ?? [];
   let search = "";
@@ -66,10 +74,21 @@ function messageBlocks(
   return withSpokenReasoning(blocks);
 }
 
-function contentText(content: WireMessage["content"]): string {
-  if (typeof content === "string") return content;
-  return (content ?? []).map((part) => (part.type === "text" ? (part.text ?? "") : "")).join("");
+/** The text of a content, and the reasoning that Mistral puts into parts of it. */
+export function contentTexts(content: string | readonly unknown[] | null | undefined): {
+  text: string;
+  thought: string;
+} {
+  if (typeof content === "string") return { text: content, thought: "" };
+  const parts = (content ?? []).filter(isObject);
+  const thoughts = parts.flatMap(({ type, thinking }) =>
+    type === "thinking" && Array.isArray(thinking) ? thinking.filter(isObject) : [],
+  );
+  return { text: textsOf(parts), thought: textsOf(thoughts) };
 }
+
+const textsOf = (parts: readonly JsonObject[]): string =>
+  parts.map((part) => (part.type === "text" ? textIn(part, "text") : "")).join("");
 
 /** Text and the reasoning inside it, in order. */
 export const textBlocks = (text: string): Block[] =>
@@ -108,7 +127,7 @@ function callBlocks(call: WireCall, cut: boolean, target: WireTarget, callId: Ca
 
 function messageShape() {
   const text = () => withFallback(z.nullish(z.string()), null);
-  const part = z.looseObject({ type: z.string(), text: text() });
+  const part = z.looseObject({ type: z.string() });
   const called = z.object({ name: text(), arguments: z.optional(z.unknown()) });
   const call = z.looseObject({
     id: text(),

@@ -30,9 +30,9 @@ export function createCallFold(keep: (piece: string) => string, odd: (what: stri
   let last: OpenCall | null = null;
 
   /**
-   * By index if the provider sends one. A name with another id, or another name, begins a new call even under a known
-   * index (some providers send 0 for all). Without an index (Google), a fragment continues the last call, unless it
-   * names a tool and has another id, or the last call is complete.
+   * By index if the provider sends one; else (Google) a fragment continues the last call. But a name begins a new call,
+   * even under a known index (some providers send 0 for all), if it is another name, if its id is another one, or if the
+   * known call is complete and the fragment brings arguments of its own without an id.
    */
   const callOf = (fragment: JsonObject, called: JsonObject): OpenCall => {
     const index = typeof fragment.index === "number" ? fragment.index : null;
@@ -41,7 +41,8 @@ export function createCallFold(keep: (piece: string) => string, odd: (what: stri
     const otherId = id !== "" && id !== known?.id;
     const name = textIn(called, "name");
     const otherName = known !== null && known.name !== "" && name !== known.name;
-    const isNew = name !== "" && (otherId || otherName || (index === null && known?.braces.closed === true));
+    const full = known?.braces.closed === true && (index === null || (id === "" && brings(called.arguments)));
+    const isNew = name !== "" && (otherId || otherName || full);
     if (known !== null && !isNew) return known;
     const begun: OpenCall = {
       id: null,
@@ -70,7 +71,7 @@ export function createCallFold(keep: (piece: string) => string, odd: (what: stri
     const piece = called.arguments;
     if (typeof piece === "string") {
       call.arguments = textOf(call.arguments) + keep(piece);
-      if (typeof fragment.index !== "number") call.braces.feed(piece);
+      call.braces.feed(piece);
     } else if (piece !== undefined && (piece !== null || call.arguments === undefined)) {
       call.arguments = piece;
       call.braces.closed = true;
@@ -94,6 +95,9 @@ export function createCallFold(keep: (piece: string) => string, odd: (what: stri
       }),
   };
 }
+
+const brings = (piece: Json | undefined): boolean =>
+  typeof piece === "string" ? piece.trim() !== "" : piece !== undefined && piece !== null;
 
 /** Whether the braces of a growing JSON text are closed; reads each character once. */
 class Braces {

@@ -2,7 +2,7 @@
 import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import type { StreamEvent } from "./frames.ts";
-import { refuseError } from "./openai-chat-answer.ts";
+import { contentTexts, refuseError } from "./openai-chat-answer.ts";
 import { createCallFold } from "./openai-chat-calls.ts";
 import { detailsText, mergeDetails } from "./openrouter-reasoning.ts";
 import { cutOff, eventObject, heardOutput, lengthLimit, textIn, unusable } from "./provider-document.ts";
@@ -42,15 +42,16 @@ export function createOpenAiStream(target: WireTarget, sink: Sink): StreamReader
   const takeDelta = (delta: JsonObject): void => {
     const pieces = Array.isArray(delta.reasoning_details) ? delta.reasoning_details : [];
     if (pieces.length > 0) mergeDetails(details, pieces, keep);
-    const thought = textIn(delta, "reasoning_content") || textIn(delta, "reasoning") || detailsText(pieces);
+    const said = contentOf(delta.content, odd);
+    const thought =
+      textIn(delta, "reasoning_content") || textIn(delta, "reasoning") || detailsText(pieces) || said.thought;
     if (thought !== "") {
       reasoning += keep(thought);
       think(thought);
     }
-    const text = contentOf(delta.content, odd);
-    if (text !== "") {
-      content += keep(text);
-      splitter.push(text);
+    if (said.text !== "") {
+      content += keep(said.text);
+      splitter.push(said.text);
     }
     refusal += keep(textIn(delta, "refusal"));
     calls.take(delta.tool_calls);
@@ -110,10 +111,9 @@ export function createOpenAiStream(target: WireTarget, sink: Sink): StreamReader
   };
 }
 
-/** The text of a delta: a string, or a list of parts. */
-function contentOf(content: Json | undefined, odd: (what: string) => Error): string {
-  if (typeof content === "string") return content;
-  if (content === undefined || content === null) return "";
-  if (!Array.isArray(content)) throw odd("a delta");
-  return content.map((part) => (isObject(part) && part.type === "text" ? textIn(part, "text") : "")).join("");
+/** The content of a delta: a string, or a list of parts. */
+function contentOf(content: Json | undefined, odd: (what: string) => Error): ReturnType<typeof contentTexts> {
+  const known = typeof content === "string" || content === undefined || content === null;
+  if (!known && !Array.isArray(content)) throw odd("a delta");
+  return contentTexts(content);
 }

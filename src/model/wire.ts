@@ -75,9 +75,11 @@ const STOP_REASONS = new Map<string, StopReason>([
   ["pause_turn", "pause"],
   ["refusal", "refusal"],
   ["content_filter", "refusal"],
-  // Mistral, Text Generation Inference, Zhipu.
+  // Mistral, Text Generation Inference, Together, Cohere, Zhipu.
   ["model_length", "max_tokens"],
   ["eos_token", "end_turn"],
+  ["eos", "end_turn"],
+  ["tool_call", "tool_use"],
   ["sensitive", "refusal"],
   // Gemini, also behind its endpoint for OpenAI's clients, in capital letters.
   ["safety", "refusal"],
@@ -85,6 +87,9 @@ const STOP_REASONS = new Map<string, StopReason>([
   ["blocklist", "refusal"],
   ["prohibited_content", "refusal"],
   ["spii", "refusal"],
+  ["image_safety", "refusal"],
+  ["image_recitation", "refusal"],
+  ["image_prohibited_content", "refusal"],
 ]);
 
 /** @param raw the provider's word; `null` or empty: it gave none */

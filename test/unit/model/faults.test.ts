@@ -227,6 +227,10 @@ describe("what can be understood", () => {
   });
   const stopped = (index: number) => ({ type: "content_block_stop", index });
   const text = (words: string) => ({ type: "output_text", text: words });
+  const thinking = (...words: string[]) => ({
+    type: "thinking",
+    thinking: words.map((word) => ({ type: "text", text: word })),
+  });
   const called = (id: string, name: string, args: object | null, raw: string) => ({
     type: "tool_call",
     id,
@@ -277,6 +281,38 @@ describe("what can be understood", () => {
       { blocks: [called("call_1", "t", {}, "{}"), called("call_2", "u", { a: 1 }, '{"a":1}')] },
     ],
     [
+      "two calls of one tool under one index, without ids (Gemini)",
+      "openai-chat",
+      stream(
+        delta({
+          tool_calls: ["1", "2"].map((a) => ({
+            index: 0,
+            id: "",
+            function: { name: "t", arguments: `{"a":${a}}` },
+          })),
+        }),
+        atZero("t", "", { id: "" }),
+        delta({}, "stop"),
+      ),
+      { blocks: [called("call_1", "t", { a: 1 }, '{"a":1}'), called("call_2", "t", { a: 2 }, '{"a":2}')] },
+    ],
+    [
+      "reasoning in parts of the content (Mistral)",
+      "openai-chat",
+      choice({ content: [thinking("a", "b"), { type: "text", text: "c" }] }),
+      { blocks: [{ type: "reasoning", text: "ab" }, text("c")] },
+    ],
+    [
+      "the same in a stream",
+      "openai-chat",
+      stream(
+        delta({ content: [thinking("a")] }),
+        delta({ content: [thinking("b"), { type: "text", text: "c" }] }),
+        delta({ content: "" }, "stop"),
+      ),
+      { blocks: [{ type: "reasoning", text: "ab" }, text("c")] },
+    ],
+    [
       "null as the text of a part",
       "openai-chat",
       choice({
@@ -293,6 +329,33 @@ describe("what can be understood", () => {
       "openai-chat",
       choice({ content: "a" }, "model_length"),
       { stop_reason: "max_tokens" },
+    ],
+    [
+      "Together's word for an end",
+      "openai-chat",
+      choice({ content: "a" }, "eos"),
+      { stop_reason: "end_turn" },
+    ],
+    [
+      "one word for a call",
+      "openai-chat",
+      choice({ tool_calls: [{ id: "c", function: { name: "t" } }] }, "TOOL_CALL"),
+      { stop_reason: "tool_use" },
+    ],
+    [
+      "Gemini's word for a withheld image",
+      "openai-chat",
+      choice({ content: "a" }, "IMAGE_SAFETY"),
+      { stop_reason: "refusal" },
+    ],
+    [
+      "cached tokens beside the other counts (Moonshot)",
+      "openai-chat",
+      whole({
+        choices: [{ message: { content: "a" }, finish_reason: "stop" }],
+        usage: { prompt_tokens: 9, completion_tokens: 4, cached_tokens: 8 },
+      }),
+      { usage: { ...usage(9, 4), cache_read_tokens: 8 } },
     ],
     [
       "usage within a choice (Moonshot)",
