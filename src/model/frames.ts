@@ -137,6 +137,8 @@ function sseCutter(options: FrameOptions, onEvent: (event: StreamEvent) => void)
     onRetry: options.onRetry,
     onError: (error) => {
       overflow ||= error.type === "max-buffer-size-exceeded";
+      // llama.cpp's servers of 2025 and earlier write an error as a field of its own.
+      if (error.field === "error") onEvent({ event: "error", data: error.value ?? "" });
     },
   });
   const feed = (text: string): void => {

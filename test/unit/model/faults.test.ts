@@ -129,6 +129,18 @@ describe("failures", () => {
       "holds an error event",
     ],
     [
+      "an error in a field of its own, between text and the end (llama.cpp)",
+      {
+        chunks: [
+          sse([delta({ content: "a" })]),
+          'error: {"code":400,"message":"exceeds the context size","type":"invalid_request_error"}\n\n',
+          sse(["[DONE]"]),
+        ],
+      },
+      { kind: "terminal", reason: "context_overflow" },
+      "holds an error event",
+    ],
+    [
       "an error whose status is a text",
       { chunks: [sse([{ error: { code: "503", message: "later" } }])] },
       { kind: "transient", category: "overloaded" },
