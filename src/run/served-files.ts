@@ -13,10 +13,12 @@ import type { ProducedFile } from "./answers.ts";
 import type { RunContext } from "./context.ts";
 import { PRODUCED_TTL_MS, storeFile } from "./files.ts";
 import type { InputFile, RunInput } from "./handle.ts";
+import type { Body } from "./large-body.ts";
 import { MOST_FILES, type NotStored, notStored, storedOrNot } from "./not-stored.ts";
 import { decodeUtf8 } from "./utf8.ts";
 import { allFiles, type WorkspaceAccess, type WorkspaceFile } from "./workspace/access.ts";
-import { writeFile } from "./workspace/store.ts";
+import { storeContent, writeFile } from "./workspace/store.ts";
+import { refusedOf } from "./workspace/write-rules.ts";
 
 /** Hull's own files, such as long outputs of commands. */
 const OWN_FOLDER = ".hull/";
@@ -40,39 +42,62 @@ export function inputPaths(files: readonly InputFile[]): string[] {
   return paths;
 }
 
-/** SHA-256 of the files of a work folder, by path. */
-export async function digestsIn(workspace: WorkspaceAccess): Promise<Map<string, string>> {
-  return new Map((await allFiles(workspace)).map(({ path, sha256 }) => [path, sha256]));
-}
-
-/**
- * Writes the files of a request into the work folder under their names; returns their digests by path.
- * @param there the folder's earlier digests: a file that has changed since stays as it is. `null`: it is replaced
- */
+/** Writes the files of a request into the work folder under their names; returns their digests by path. */
 export async function writeInputs(
   { env }: Pick<RunContext, "env">,
   workspace: WorkspaceAccess,
   files: readonly InputFile[],
-  there: ReadonlyMap<string, string> | null = null,
 ): Promise<{ [path: string]: string }> {
   const written: { [path: string]: string } = {};
   const paths = inputPaths(files);
   for (const [n, file] of files.entries()) {
     const path = paths[n] ?? "";
-    const body = file.body instanceof Uint8Array ? [file.body] : file.body;
-    const before = there?.get(path);
-    const unchanged = before === undefined ? ("none" as const) : { sha256: [before] };
-    const expected = there === null ? null : unchanged;
-    const outcome = await writeFile(
-      env.FILES,
-      workspace,
-      { path, expected, size: null, executable: null },
-      body,
-    );
-    if (!("refused" in outcome)) written[path] = outcome.sha256;
-    else if (outcome.refused !== "expected") throw doesNotFit("file", path);
+    const intent = { path, expected: null, size: null, executable: null };
+    const outcome = await writeFile(env.FILES, workspace, intent, contentOf(file));
+    if ("refused" in outcome) throw doesNotFit("file", path);
+    written[path] = outcome.sha256;
   }
   return written;
+}
+
+const contentOf = ({ body }: InputFile): Body => (body instanceof Uint8Array ? [body] : body);
+
+/**
+ * Writes them unless a run with them has begun, which may have changed them since. A file that anybody else changes
+ * meanwhile is replaced all the same.
+ * @param begun the run that the same request has begun; `null`: there is none yet
+ * @returns that run; `null`: they are written
+ */
+export async function writeInputsUnless<T>(
+  { env }: Pick<RunContext, "env">,
+  workspace: WorkspaceAccess,
+  files: readonly InputFile[],
+  begun: () => Promise<T | null>,
+): Promise<T | null> {
+  const paths = inputPaths(files);
+  let left = [];
+  for (const [n, file] of files.entries()) {
+    const path = paths[n] ?? "";
+    const place = await workspace.beginFile({ path, expected: null, size: null });
+    if ("refused" in place) throw doesNotFit("file", path);
+    const { key } = place;
+    const content = await storeContent(env.FILES, workspace, key, contentOf(file));
+    left.push({ kind: "write" as const, path, key, ...content, executable: null });
+  }
+  while (left.length > 0) {
+    const there = new Map((await allFiles(workspace)).map(({ path, sha256 }) => [path, sha256]));
+    const known = await begun();
+    if (known !== null) return known;
+    const changes = left.map((write) => {
+      const before = there.get(write.path);
+      return { ...write, expected: before === undefined ? ("none" as const) : { sha256: [before] } };
+    });
+    const refused = refusedOf(changes, await workspace.changeFiles(changes));
+    const unfit = refused.find(({ why }) => why !== "expected");
+    if (unfit !== undefined) throw doesNotFit("file", unfit.path);
+    left = left.filter(({ path }) => refused.some((change) => change.path === path));
+  }
+  return null;
 }
 
 const EXTENSIONS = new Map([

@@ -112,6 +112,23 @@ function resultsOf(body: Body): string[] {
   return found;
 }
 
+/** A client whose first request to R2 resolves `began`; its requests to R2 wait until `ended`. */
+function waitsForStorage() {
+  const asking = new Client({ HULL_ENV: "local", HULL_LLM: '{"llm":{"mock_routes":true}}' });
+  const [begins, ends] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const get = (target: R2Bucket, name: PropertyKey) => {
+    const value: unknown = Reflect.get(target, name);
+    if (typeof value !== "function") return value;
+    return async (...args: unknown[]) => {
+      begins.resolve();
+      await ends.promise;
+      return Reflect.apply(value, target, args);
+    };
+  };
+  Object.assign(asking.env, { FILES: new Proxy(asking.env.FILES, { get }) });
+  return { asking, began: begins.promise, ended: ends.resolve };
+}
+
 describe("a served skill", () => {
   it("offers its tools.json after its frontmatter's tools, and calls it", async () => {
     const response = await client.fetch("/skills/count-words", { method: "POST", body: "one two three" });
@@ -295,24 +312,12 @@ describe("a served skill", () => {
       body.set("file", new File(["given"], "in.txt"));
       return asking.fetch("/skills/writes?session_id=twins", { method: "POST", body, headers });
     };
-    const twin = new Client({ HULL_ENV: "local", HULL_LLM: '{"llm":{"mock_routes":true}}' });
-    const [began, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const real = twin.env.FILES;
-    const get = (target: R2Bucket, name: PropertyKey) => {
-      const value: unknown = Reflect.get(target, name);
-      if (typeof value !== "function") return value;
-      return async (...args: unknown[]) => {
-        began.resolve();
-        await ended.promise;
-        return Reflect.apply(value, target, args);
-      };
-    };
-    Object.assign(twin.env, { FILES: new Proxy(real, { get }) });
+    const { asking: twin, began, ended } = waitsForStorage();
     const waiting = ask(twin);
-    await began.promise;
+    await began;
     const first = await ask(client);
     await client.env.DB.prepare("DELETE FROM kept_answers").run();
-    ended.resolve();
+    ended();
     const second = await waiting;
     await client.fetch("/llm/mocks", { method: "DELETE" });
     const named = (answer: Response) => [
@@ -322,6 +327,23 @@ describe("a served skill", () => {
     expect([named(first), named(second)]).toEqual(Array(2).fill([200, "in.txt", "new.txt"]));
     expect(second.headers.get("x-hull-replayed")).toBe("1");
     expect(await (await client.fetch("/sessions/twins/files/in.txt")).text()).toBe("made");
+  });
+
+  it("replaces a file of the session that another request changed meanwhile", async () => {
+    await client.post("/sessions", { id: "strangers" });
+    await post("/llm/mocks", [{ text: "end" }]);
+    const { asking, began, ended } = waitsForStorage();
+    const body = new FormData();
+    body.set("prompt", "go");
+    body.set("file", new File(["given"], "in.txt"));
+    const headers = { "idempotency-key": "strangers" };
+    const waiting = asking.fetch("/skills/writes?session_id=strangers", { method: "POST", body, headers });
+    await began;
+    const file = "/sessions/strangers/files/in.txt";
+    await client.fetch(file, { method: "PUT", body: "theirs" });
+    ended();
+    expect([(await waiting).status, await (await client.fetch(file)).text()]).toEqual([200, "given"]);
+    await client.fetch("/llm/mocks", { method: "DELETE" });
   });
 
   it("finds one of its files by either form of a name in Unicode", async () => {

@@ -9,13 +9,12 @@ import { takesAnyFile } from "../../run/agent/workspace-option.ts";
 import { endHeaders, usageHeader } from "../../run/end-headers.ts";
 import type { RunInput } from "../../run/handle.ts";
 import {
-  digestsIn,
   filesInHeader,
   inputPaths,
   lastWritten,
   producedFiles,
   promptText,
-  writeInputs,
+  writeInputsUnless,
 } from "../../run/served-files.ts";
 import { checkedText, textType } from "../../run/served-text.ts";
 import { clientWorkspace } from "../../run/session-client.ts";
@@ -69,10 +68,8 @@ export async function runInSession(
   const request = idempotencyKey(context.request) === null ? null : await requestName(context, asked);
   // While a deployment rolls out, an object of the version before answers `false` instead of null.
   const begun = async () => (request === null ? null : await session.ask("known", { request })) || null;
-  const there = request === null || input.files.length === 0 ? null : await digestsIn(workspace);
-  let known = await begun();
   // A repeated call must not overwrite what the run has made of the files since.
-  if (known === null) await writeInputs(context, workspace, input.files, there);
+  let known = (await begun()) ?? (await writeInputsUnless(context, workspace, input.files, begun));
   let files_before = known === null ? await lastWritten(workspace) : known.files_before;
   const answer = await runIn(context, id, asked, { files_before: files_before ?? 0 });
   // The same call may have begun the run meanwhile.
