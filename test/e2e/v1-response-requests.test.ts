@@ -15,6 +15,7 @@ const shellWith = (skill_id: string) => ({
   type: "shell",
   environment: { type: "container_auto", skills: [{ type: "skill_reference", skill_id }] },
 });
+const bringsShell = { type: "additional_tools", tools: [{ type: "function", name: "shell" }] };
 const sent = (): string => JSON.stringify(fake.requests[0]?.body);
 
 describe("a request", () => {
@@ -227,6 +228,22 @@ describe("a request", () => {
         expect(continued).toContain(part);
     });
 
+    test("tools whose names are too long together for providers have shorter ones there", async () => {
+      const name = "n".repeat(40);
+      const names = ["a", "b"].map((end) => "t".repeat(40) + end);
+      const tools = [{ type: "namespace", name, tools: names.map(tool) }];
+      fake.script([{ text: "Yes." }]);
+      await ask([{ type: "additional_tools", tools }, ...asked], false);
+      const [first] = fake.requests.map(({ body: { tools = [] } }) =>
+        tools.map((one): string => Object(one).name ?? Object(one).function.name),
+      );
+      const short = first?.filter((one) => one.startsWith(name)) ?? [];
+      expect(short.map((one) => /^[a-zA-Z0-9_-]{64}$/.test(one))).toEqual([true, true]);
+      fake.script([{ tool_calls: short.map((one, n) => ({ id: `c${n}`, name: one, arguments: {} })) }]);
+      const { output } = await ask([{ type: "additional_tools", tools }, ...asked], false);
+      expect(output).toMatchObject(names.map((one) => ({ namespace: name, name: one })));
+    });
+
     test("a stored response that it continues has the tools that items brought", async () => {
       const turn = (id: string) => ({
         tool_calls: [{ id, name: "functions__exec", arguments: { input: id } }],
@@ -290,6 +307,14 @@ describe("a request", () => {
       "tools.0.environment.network_policy.allowed_domains",
     ],
     [{ tools: [SHELL, { type: "function", name: "shell", parameters: {} }] }, "tools.1.name"],
+    [{ tools: [SHELL], input: [bringsShell, { role: "user", content: "x" }] }, "input.0.tools.0.name"],
+    [
+      {
+        tools: [{ type: "shell", environment: { type: "local" } }],
+        input: [{ role: "user", content: "x" }, bringsShell],
+      },
+      "input.1.tools.0.name",
+    ],
     [{ tools: [shellWith("skill_none")] }, "tools.0.environment.skills.0.skill_id"],
     // Its provider has no key.
     [

@@ -1,6 +1,8 @@
 /** The tools of a response's client: the names by which a model calls them, and the items that are their calls. */
 import * as z from "zod/mini";
+import { firstOf } from "../../cut.ts";
 import type { ToolCallBlock, ToolDefinition } from "../../engine/messages.ts";
+import { sha256 } from "../../engine/sha256.ts";
 import { parseArguments } from "../../model/provider-document.ts";
 import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
@@ -67,9 +69,17 @@ interface ClientTool {
   path: string;
 }
 
-/** The name by which the model calls a tool. */
-const fullName = (namespace: Json | undefined, name: string): string =>
-  typeof namespace === "string" ? `${namespace}__${name}` : name;
+/** Most characters of a name that every provider accepts. */
+const MOST_NAME = 64;
+
+/** The name by which the model calls a tool. A namespace can make it too long, so its end becomes a digest then. */
+function fullName(namespace: Json | undefined, name: string): string {
+  if (typeof namespace !== "string") return name;
+  const full = `${namespace}__${name}`;
+  if (full.length <= MOST_NAME) return full;
+  const end = `_${sha256(full).slice(0, 12)}`;
+  return firstOf(full, MOST_NAME - end.length) + end;
+}
 
 const freeText = (format: { syntax: string; definition: string } | null | undefined): JsonObject => ({
   type: "object",

@@ -171,6 +171,9 @@ export function responseRequest(body: JsonObject, items: readonly JsonObject[]):
   const given = readShape(responseBody, body);
   const tools = clientTools(body.tools, items, (n) => `input.${n}`);
   const shell = shellOf(given.tools);
+  const second = shell === null ? undefined : tools.get(SHELL);
+  if (second !== undefined)
+    throw wrong(`${second.path}.name`, `the shell of tools has the name ${JSON.stringify(SHELL)} already`);
   const local = shell?.type === "local" ? [LOCAL_SHELL] : [];
   const { tool_choice: choice, parallel_tool_calls: parallel } = given;
   const { max_output_tokens: limit, temperature, top_p } = given;
