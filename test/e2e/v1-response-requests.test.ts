@@ -260,6 +260,51 @@ describe("a request", () => {
   });
 
   test.each([
+    [GPT, false],
+    [GPT, true],
+    ["claude-opus-4-6", false],
+    ["claude-opus-4-6", true],
+  ])(
+    "has patches and commands for the client in OpenAI's own items: %s, streamed %s",
+    async (model, stream) => {
+      const tools = [{ type: "apply_patch" as const }, { type: "local_shell" as const }];
+      const patch = { type: "update_file", path: "a.txt", diff: "@@\n-a\n+b" };
+      const command = { command: ["ls", "-l"], working_directory: "/w" };
+      const calls = [
+        { id: "c1", name: "apply_patch", arguments: patch },
+        { id: "c2", name: "local_shell", arguments: command },
+        { id: "c3", name: "apply_patch", arguments: { type: "delete_file", path: "b.txt" } },
+      ];
+      fake.script([{ tool_calls: calls }, { text: "Done." }]);
+      const ask = async (input: object[]) => {
+        const body = { model, tools, store: false, input: input as OpenAI.Responses.ResponseInput };
+        return stream ? client.responses.stream(body).finalResponse() : client.responses.create(body);
+      };
+      const asked = [{ role: "user", content: "Go." }];
+      const { output } = await ask(asked);
+      const exec = { type: "exec", ...command, env: {} };
+      expect(output).toMatchObject([
+        { type: "apply_patch_call", call_id: "c1", status: "completed", operation: patch },
+        { type: "local_shell_call", call_id: "c2", status: "completed", action: exec },
+        { type: "apply_patch_call", call_id: "c3", operation: { type: "delete_file", path: "b.txt" } },
+      ]);
+      const results = [
+        { type: "apply_patch_call_output", call_id: "c1", status: "completed" },
+        // OpenAI's shape calls the call's id so.
+        { type: "local_shell_call_output", id: "c2", output: "total 0" },
+        { type: "apply_patch_call_output", call_id: "c3", status: "failed", output: "no such file" },
+      ];
+      expect(await ask([...asked, ...output, ...results])).toMatchObject({ output_text: "Done." });
+      const [first, second] = fake.requests.map(({ body }) => body);
+      const names = first?.tools?.map((one) => Object(one).name ?? Object(one).function.name);
+      expect(names).toEqual(["apply_patch", "local_shell"]);
+      const told = JSON.stringify(second?.messages);
+      for (const part of ["update_file", "working_directory", "completed", "total 0", "no such file"])
+        expect(told).toContain(part);
+    },
+  );
+
+  test.each([
     [{ tools: [{ type: "tool_search" }] }, "tools.0.execution"],
     [{ tools: [{ type: "namespace", name: "n", tools: [{ type: "mcp" }] }] }, "tools.0.tools.0.type"],
     [

@@ -7,6 +7,7 @@ import { parseArguments } from "../../model/provider-document.ts";
 import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { lenient, object, readShape, requiredText, textMember } from "../members.ts";
+import { COMMAND, OWN_TOOLS, ownArguments, ownMembers, PATCH } from "./own-calls.ts";
 import { shellEnvironment } from "./shell-environment.ts";
 import { functionMembers, functionTool } from "./terms.ts";
 
@@ -53,14 +54,16 @@ export const responseTool = z.lazy(() =>
         description: lenient(z.string()),
         parameters: lenient(object("a JSON Schema")),
       }),
+      z.object({ type: z.literal(PATCH) }),
+      z.object({ type: z.literal(COMMAND) }),
     ],
-    { error: unknownTool("function, custom, namespace, tool_search and shell") },
+    { error: unknownTool("function, custom, namespace, tool_search, shell, local_shell and apply_patch") },
   ),
 );
 
 /** A tool as its client knows it. */
 interface ClientTool {
-  type: "function" | "custom" | typeof TOOL_SEARCH;
+  type: "function" | "custom" | typeof TOOL_SEARCH | typeof PATCH | typeof COMMAND;
   name: string;
   /** `null`: it is in none. */
   namespace: string | null;
@@ -109,6 +112,11 @@ export const readTools = (list: readonly Json[], path: string): ClientTool[] =>
         const definition = functionTool({ name: TOOL_SEARCH, description, parameters, strict: false });
         return [{ type, name: TOOL_SEARCH, namespace: null, definition, path: at }];
       }
+      case PATCH:
+      case COMMAND:
+        return [
+          { type: tool.type, name: tool.type, namespace: null, definition: OWN_TOOLS[tool.type], path: at },
+        ];
       default:
         return [clientTool(tool, null, at)];
     }
@@ -174,6 +182,11 @@ export function callItem(
         item: { type: "tool_search_call", call_id, execution: "client", arguments: given ?? {} },
         written: null,
       };
+    case PATCH:
+    case COMMAND: {
+      const members = ownMembers(tool.type, given ?? {});
+      return { item: { type: `${tool.type}_call`, call_id, ...members }, written: null };
+    }
     default: {
       const text = raw.trim() === "" ? "{}" : raw;
       return { item: { type: "function_call", call_id, ...named }, written: { member: "arguments", text } };
@@ -186,12 +199,16 @@ export const CLIENT_CALLS: ReadonlySet<Json | undefined> = new Set([
   "function_call",
   "custom_tool_call",
   "tool_search_call",
+  "apply_patch_call",
+  "local_shell_call",
 ]);
 /** The types of items that are the results of these calls. */
 export const CLIENT_OUTPUTS: ReadonlySet<Json | undefined> = new Set([
   "function_call_output",
   "custom_tool_call_output",
   "tool_search_output",
+  "apply_patch_call_output",
+  "local_shell_call_output",
 ]);
 
 /** The call in an item of these types. @throws InvalidRequest */
@@ -199,6 +216,8 @@ export function clientCall(item: JsonObject, path: string): ToolCallBlock {
   const id = textMember(item, "call_id", path);
   if (item.type === "tool_search_call")
     return callBlock(id, TOOL_SEARCH, JSON.stringify(objectOf(item.arguments)));
+  if (item.type === "apply_patch_call") return callBlock(id, PATCH, JSON.stringify(ownArguments(item)));
+  if (item.type === "local_shell_call") return callBlock(id, COMMAND, JSON.stringify(ownArguments(item)));
   const name = fullName(item.namespace, textMember(item, "name", path));
   if (item.type === "custom_tool_call")
     return callBlock(id, name, JSON.stringify({ input: textMember(item, "input", path) }));

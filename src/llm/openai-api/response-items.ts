@@ -11,6 +11,7 @@ import { checkAnswered, ToolCallIds } from "../tool-call-ids.ts";
 import { CLIENT_CALLS, CLIENT_OUTPUTS, clientCall, foundTools } from "./client-tools.ts";
 import { compactedText } from "./compaction.ts";
 import { filePart, imagePart, namedFile, type OwnPart, partsOf, textOf } from "./message-content.ts";
+import { patchResult } from "./own-calls.ts";
 import { SHELL } from "./shell-items.ts";
 
 /** @param pathOf gives an item's path in the request. @throws InvalidRequest for an item that no conversation can hold */
@@ -83,6 +84,8 @@ class ItemReader {
       case "function_call":
       case "custom_tool_call":
       case "tool_search_call":
+      case "apply_patch_call":
+      case "local_shell_call":
         this.#called(clientCall(item, path), item);
         return;
       case "additional_tools":
@@ -93,6 +96,8 @@ class ItemReader {
       case "function_call_output":
       case "custom_tool_call_output":
       case "tool_search_output":
+      case "apply_patch_call_output":
+      case "local_shell_call_output":
       case "shell_call_output":
         this.#result(item, path);
         return;
@@ -159,9 +164,7 @@ class ItemReader {
   #result(item: JsonObject, path: string): void {
     const call_id = textMember(item, "call_id", path);
     const shell = item.type === "shell_call_output";
-    const { content, is_error } = shell
-      ? shellResult(item.output, `${path}.output`)
-      : { content: this.#output(item, path), is_error: false };
+    const { content, is_error } = this.#ended(item, path);
     const result: ToolResultMessage = {
       call_id,
       name: this.#names.get(call_id) ?? "",
@@ -169,6 +172,12 @@ class ItemReader {
       is_error,
     };
     this.#answer(result);
+  }
+
+  #ended(item: JsonObject, path: string): { content: string; is_error: boolean } {
+    if (item.type === "shell_call_output") return shellResult(item.output, `${path}.output`);
+    if (item.type === "apply_patch_call_output") return patchResult(item);
+    return { content: this.#output(item, path), is_error: false };
   }
 
   /** Puts a result right after the message with its call, where providers want it, and each once. */

@@ -19,6 +19,7 @@ import {
 } from "../members.ts";
 import { checkToolNames } from "../tool-call-ids.ts";
 import { clientTools, readTools } from "./client-tools.ts";
+import { withCallId } from "./own-calls.ts";
 import { readItems } from "./response-items.ts";
 import { type ShellEnvironment, shellEnvironment } from "./shell-environment.ts";
 import { LOCAL_SHELL, SHELL } from "./shell-items.ts";
@@ -161,9 +162,9 @@ function itemsOf(input: z.infer<typeof responseBody>["input"]): JsonObject[] {
   return (input ?? []).map(typedItem);
 }
 
-/** An item without a type is a message. */
+/** An item with its type and, if it is an output, the id of its call. An item without a type is a message. */
 export const typedItem = (item: JsonObject): JsonObject =>
-  item.type === undefined ? { type: "message", ...item } : item;
+  item.type === undefined ? { type: "message", ...item } : withCallId(item);
 
 /** The canonical request. @param items the whole conversation, files by content. @throws InvalidRequest */
 export function responseRequest(body: JsonObject, items: readonly JsonObject[]): ModelRequest {

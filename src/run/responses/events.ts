@@ -353,6 +353,8 @@ export class ResponseEvents {
 const CALL_IDS = new Map<Json | undefined, string>([
   ["custom_tool_call", "ctc"],
   ["tool_search_call", "tsc"],
+  ["apply_patch_call", "apc"],
+  ["local_shell_call", "lsh"],
 ]);
 
 const textPart = (text: string, annotations: JsonObject[]): JsonObject => ({
