@@ -72,6 +72,19 @@ describe("pages", () => {
   });
 });
 
+describe("parameters that only other lists have", () => {
+  it.each([
+    ["offset=20&limit=2", GA, "offset"],
+    ["after_id=skill_1&before_id=skill_2&beta=true", LEGACY, "after_id, before_id"],
+    ["after=skill_1&order=asc&source=custom&page=", GA, "after, order"],
+    ["order=asc&page=x&source=custom&offset=1", OPENAI, "page, source, offset"],
+    ["query=fox&top_k=3", OPENAI, null],
+  ])("are named as ignored: %s", async (query, headers, ignored) => {
+    const response = await red.fetch(`/v1/skills?${query}`, { headers });
+    expect([response.status, response.headers.get("x-hull-ignored")]).toEqual([200, ignored]);
+  });
+});
+
 describe("a search", () => {
   const search = async (
     query: string,

@@ -20,6 +20,7 @@ import {
   type StoredVersion,
   setDefault,
 } from "../../../registry/stored-skills/rows.ts";
+import { ignoredHeader } from "../../../run/end-headers.ts";
 import { contentDisposition } from "../../../run/output-files.ts";
 import type { Card } from "../../../skill/manifest.ts";
 import { MAX_JSON_BYTES } from "../../body.ts";
@@ -95,9 +96,21 @@ function shortened(list: string): string {
 const ascii = (text: string): string =>
   text.replace(/[^\x20-\x7e]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
+/** Parameters of the list in every dialect; clients send the last two to every route. */
+const LIST_PARAMETERS = ["limit", "query", "top_k", "beta", "api-version"];
+
+/** `x-hull-ignored` names parameters that are not the list's own, such as `offset`: a client may page by them. */
 export async function listStoredSkills(context: RequestContext): Promise<Response> {
-  const { env, tenant, query } = context;
   const dialect = dialectOf(context);
+  const own = [...LIST_PARAMETERS, ...(dialect === "openai" ? ["after", "order"] : ["page", "source"])];
+  const response = await skillsPage(context, dialect);
+  const ignored = ignoredHeader([...context.query.keys()].filter((name) => !own.includes(name)));
+  for (const [name, value] of Object.entries(ignored)) response.headers.set(name, value);
+  return response;
+}
+
+async function skillsPage(context: RequestContext, dialect: Dialect): Promise<Response> {
+  const { env, tenant, query } = context;
   const openai = dialect === "openai";
   const limit = limitOf(query, { min: openai ? 0 : 1, max: SKILLS_LIMIT[dialect] });
   const source = openai ? "custom" : (query.get("source") ?? "custom");
