@@ -17,6 +17,7 @@ import { buildOptionsOf, openProject, type Project } from "../project.ts";
 import { reasonOf } from "../system-error.ts";
 import { checkPrograms } from "../validate/programs.ts";
 import { freePort, portOf } from "./local-addresses.ts";
+import { namedRunnerFault } from "./named-runner.ts";
 import { REPO_DIR } from "./paths.ts";
 import { startRunner } from "./runner.ts";
 
@@ -159,6 +160,12 @@ async function keysCheck(project: Project): Promise<Finding> {
 }
 
 async function runnerCheck(project: Project): Promise<Finding> {
+  const { url } = project.config.runner;
+  if (url !== null) {
+    const fault = await namedRunnerFault(url);
+    if (fault === null) return { check: "runner", level: "ok", message: `${url} takes work` };
+    return { check: "runner", level: "error", ...fault };
+  }
   const stateDir = await mkdtemp(join(tmpdir(), "hull-doctor-"));
   try {
     const runner = await startRunner({

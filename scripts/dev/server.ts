@@ -20,6 +20,7 @@ import { startFront } from "./front.ts";
 import { freePort, hostNamesOf, LOOPBACK, originOf } from "./local-addresses.ts";
 import { type MissingKey, missingKeys, type UnsetVariable, unsetVariables } from "./missing-keys.ts";
 import { type ModelStandIns, startStandIns } from "./models.ts";
+import { namedRunnerFault } from "./named-runner.ts";
 import { REPO_DIR } from "./paths.ts";
 import { randomSecret } from "./random-secret.ts";
 import { type LocalRunner, startRunner } from "./runner.ts";
@@ -142,6 +143,7 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
     );
     if (!variables.has("HULL_SECRET_KEY")) variables.set("HULL_SECRET_KEY", await secretKey(stateDir));
     const runner = ownRunner === null ? namedRunner(options, variables) : await ownRunner;
+    if (ownRunner === null) stops.push(warnOfRunner(runner, options.onLine));
     const models = modelVariables(first.packages, project.models);
     setLocalVariables(variables, options, runner, models);
     checkVariables(variables, files, bindings);
@@ -234,6 +236,16 @@ function warnOfShortSecrets(variables: ReadonlyMap<string, string>, onLine: Serv
     const why = `${name} has fewer than ${MIN_SECRET_LENGTH} characters: Hull does not remove it from outputs and logs.`;
     onLine(`warning: ${why} If it is a secret, use a longer one.`, "hull");
   }
+}
+
+/** Says so if a named runner takes no work: the start does not wait for it. Returns what ends the question. */
+function warnOfRunner({ url }: LocalRunner, onLine: ServerOptions["onLine"]): () => void {
+  const stop = new AbortController();
+  void namedRunnerFault(url, stop.signal).then((fault) => {
+    if (fault !== null && !stop.signal.aborted)
+      onLine(`warning: ${fault.message}; scripts and tools fail. ${fault.remedy}`, "hull");
+  });
+  return () => stop.abort();
 }
 
 /**
