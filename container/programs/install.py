@@ -40,14 +40,25 @@ def install(wanted):
     command += ["--no-warn-conflicts", "--no-compile", "--no-color", "--progress-bar", "off"]
     command += ["--target", target, "--requirement", file]
     env = dict(os.environ, HOME=folder, PIP_ROOT_USER_ACTION="ignore")
+    # With pip's own five, a machine without network takes ten seconds to say so.
+    env.setdefault("PIP_RETRIES", "2")
     if not wanted["network"]:
         command.append("--no-index")
         nowhere = "http://127.0.0.1:9"
         env.update(HTTP_PROXY=nowhere, HTTPS_PROXY=nowhere, http_proxy=nowhere, https_proxy=nowhere, GIT_ALLOW_PROTOCOL="file")
-    status = subprocess.call(command, stdin=subprocess.DEVNULL, env=env)
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, env=env) as pip:
+        broken = False
+        for line in pip.stderr:
+            broken = broken or b"connection broken by" in line
+            sys.stderr.buffer.write(line)
+            sys.stderr.buffer.flush()
+    status = pip.returncode
     if status != 0:
         if not wanted["network"]:
             print("Installs do not reach the network here: put wheels into the skill's folder.", file=sys.stderr)
+        elif broken:
+            # pip itself ends with a package that it did not find.
+            print("The package index could not be reached, or broke its answers off: see the warnings above.", file=sys.stderr)
         sys.exit(status if status > 0 else 1)
     # By content, since the files get other times when they are unpacked.
     mode = py_compile.PycInvalidationMode.UNCHECKED_HASH

@@ -230,6 +230,44 @@ test.runIf(canUnshare)(
   },
 );
 
+test("an index that breaks connections is asked three times; a failure says that it was not reached", async () => {
+  const content = await wheel();
+  const file = "hullpkg-1.0-py3-none-any.whl";
+  let [breaks, broken] = [2, 0];
+  const index = createServer((request, response) => {
+    if (broken < breaks) {
+      broken += 1;
+      request.socket.destroy();
+      return;
+    }
+    const isFile = request.url === `/${file}`;
+    response.writeHead(200, { "content-type": isFile ? "application/zip" : "text/html" });
+    response.end(isFile ? content : `<a href="/${file}">${file}</a>`);
+  });
+  const port = await new Promise<number>((resolve) => {
+    index.listen(0, "127.0.0.1", () => {
+      const address = index.address();
+      resolve(typeof address === "object" && address !== null ? address.port : 0);
+    });
+  });
+  const online = await startRunner({ flags: ["--installs", "on"] });
+  const from = (version: string) =>
+    bundle({
+      "requirements.txt": `--index-url http://127.0.0.1:${port}/simple/\nhullpkg==${version}\n`,
+      "use.py": HANDLER,
+    });
+  try {
+    expect(await callScript(online, await from("1.0"), "use.py")).toMatchObject({ fault: null });
+    [breaks, broken] = [1000, 0];
+    const { value, fault } = await callScript(online, await from("1.0.0"), "use.py");
+    expect([fault, broken]).toEqual(["tool_error", 3]);
+    expect(JSON.stringify(value)).toMatch(/hullpkg==1.0.0.*The package index could not be reached/);
+  } finally {
+    await online.stop();
+    index.close();
+  }
+});
+
 test("packages that were installed for a command that was cancelled meanwhile make room for others", async () => {
   const small = await startRunner({ flags: ["--installs", "off", "--bundle-bytes", "10000000"] });
   try {
