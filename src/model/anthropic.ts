@@ -302,7 +302,7 @@ function wireTool(tool: ToolDefinition): Tool {
     input_schema: {
       ...rest,
       type: "object",
-      ...(properties === undefined ? {} : { properties }),
+      properties,
       ...(isTexts(required) ? { required } : {}),
     },
     ...(tool.defer_loading === true ? { defer_loading: true } : {}),

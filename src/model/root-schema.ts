@@ -1,7 +1,7 @@
 /**
  * The schema of a tool's arguments as providers accept it. Anthropic and OpenAI refuse a schema with `oneOf`, `anyOf` or
- * `allOf` at its root, OpenAI also one without `type: object`; MCP servers and Skill Tools have such schemas. The model
- * gets one object that permits at least as much. Hull checks a call against the whole schema.
+ * `allOf` at its root, OpenAI also one without `type: object` or without `properties`; MCP servers and Skill Tools have such
+ * schemas. The model gets one object that permits at least as much. Hull checks a call against the whole schema.
  */
 import { isObject, objectOf, textsIn } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
@@ -11,10 +11,12 @@ const COMBINED = ["$ref", "allOf", "anyOf", "oneOf", "not", "enum", "const"] as 
 /** If the schemas of a property together exceed this many characters of JSON, the property may be anything. */
 const MAX_PROPERTY = 32_768;
 
-/** An object schema without combinators at its root; a schema that has none is returned unchanged. */
+/** An object schema with `properties` and without combinators at its root; one that is so already is returned unchanged. */
 export function rootObject(schema: JsonObject): JsonObject {
-  if (!COMBINED.some((name) => name in schema)) return schema;
-  return { ...new Folding(schema).folded(schema), type: "object" };
+  const combines = COMBINED.some((name) => name in schema);
+  if (!combines && schema.properties !== undefined) return schema;
+  const whole = combines ? new Folding(schema).folded(schema) : schema;
+  return { ...whole, type: "object", properties: whole.properties ?? {} };
 }
 
 /** Folds each schema below a root once: those that refer to each other come to an end. */

@@ -61,11 +61,16 @@ test.each<[string, JsonObject, JsonObject]>([
       $defs: { "x/y": { type: "object", properties: { a: text }, required: ["a"] } },
     },
   ],
-  ["references that lead nowhere", { $ref: "#/none", allOf: [{ $ref: "#" }] }, { type: "object" }],
+  ["no properties", { type: "object", title: "T" }, { type: "object", title: "T", properties: {} }],
+  [
+    "references that lead nowhere",
+    { $ref: "#/none", allOf: [{ $ref: "#" }] },
+    { type: "object", properties: {} },
+  ],
   [
     "a negation and constants",
     { type: "object", not: { required: ["a"] }, const: {}, enum: [{}], additionalProperties: false },
-    { type: "object", additionalProperties: false },
+    { type: "object", properties: {}, additionalProperties: false },
   ],
 ])("%s", (_, schema, sent) => {
   expect(rootObject(schema)).toEqual(sent);
