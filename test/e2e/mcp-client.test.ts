@@ -22,7 +22,9 @@ const MISBEHAVIOURS: [path: string, told: RegExp, done: RegExp][] = [
   ["other-id", /not a message of MCP/, PERHAPS],
   ["no-result", /neither result nor error/, PERHAPS],
   ["cut", /cannot be reached/, PERHAPS],
-  ["fault", /error -32050: no luck/, NO],
+  ["fault", /error -32602: no luck/, NO],
+  ["throws", /error -32603: boom/, PERHAPS],
+  ["server-error", /error -32001: Request timed out/, PERHAPS],
   ["status", /status 503/, NO],
   ["gateway", /status 504/, PERHAPS],
   ["never-ends", /end without an answer/, PERHAPS],
@@ -44,6 +46,9 @@ const FORMS: [path: string, told: RegExp][] = [
   ["null-members", /^done\n\[resource: x:a, x:a\]\n\[resource: x:b\]$/],
   ["empty", /^$/],
   ["fails", /^half done$/],
+  ["old", /^done$/],
+  ["mute", /^done$/],
+  ["crashes", /^done$/],
   ["ends-early", /^after e1\+$/],
   ["breaks-early", /^after e1\+$/],
 ];
@@ -70,8 +75,11 @@ const { hull, fake } = await commonHull({
   ...Object.assign(
     {},
     ...[...MISBEHAVIOURS, ...FORMS].map(([path]) =>
-      // Only the slow server's limit is reached. It also holds for the list of tools, which takes a busy machine longer.
-      skill(path, `  x: {url: "${at(path)}"${path === "slow" ? ", timeout_ms: 3000" : ""}}\n`),
+      // Only these servers' limits are reached. They also hold for the list of tools, which takes a busy machine longer.
+      skill(
+        path,
+        `  x: {url: "${at(path)}"${["slow", "mute"].includes(path) ? ", timeout_ms: 3000" : ""}}\n`,
+      ),
     ),
   ),
 });

@@ -144,7 +144,12 @@ export async function startMcpServer(): Promise<TestMcpServer> {
       setTimeout(() => response.destroy(), 20);
     },
     "/fault": (response, id) =>
-      json(response, { jsonrpc: "2.0", id, error: { code: -32050, message: "no luck" } }),
+      json(response, { jsonrpc: "2.0", id, error: { code: -32602, message: "no luck" } }),
+    // What servers of several frameworks answer if a tool throws, whatever it has done before.
+    "/throws": (response, id) =>
+      json(response, { jsonrpc: "2.0", id, error: { code: -32603, message: "boom" } }),
+    "/server-error": (response, id) =>
+      json(response, { jsonrpc: "2.0", id, error: { code: -32001, message: "Request timed out" } }),
     "/status": (response) => void response.writeHead(503).end("busy"),
     "/gateway": (response) => void response.writeHead(504).end("Gateway Timeout"),
     "/fails": (response, id) =>
@@ -171,6 +176,9 @@ export async function startMcpServer(): Promise<TestMcpServer> {
       const content = [{ type: "text", text: "done", annotations: null }, link, resource];
       json(response, { jsonrpc: "2.0", id, result: { content, structuredContent: null } });
     },
+    "/old": (response, id) => json(response, answerTo(id)),
+    "/mute": (response, id) => json(response, answerTo(id)),
+    "/crashes": (response, id) => json(response, answerTo(id)),
     "/empty": (response, id) => json(response, { jsonrpc: "2.0", id, result: { structuredContent: null } }),
     "/ends-early": (response, id) => {
       waiting = id;
@@ -220,7 +228,13 @@ export async function startMcpServer(): Promise<TestMcpServer> {
         return void response.writeHead(200, { "content-type": "text/event-stream" }).end(data);
       }
       if (message.method === "tools/call") return wrong(response, message.id);
-      return listing(response, message, path.startsWith("/null") ? null : undefined);
+      // Some bridges pass the request on to a server that does not know it.
+      if (message.method === "server/discover") {
+        if (path === "/mute") return void hanging.add(response);
+        if (path === "/crashes") return void response.writeHead(500).end("Internal Server Error");
+      }
+      const version = path === "/old" ? "2024-11-05" : "2025-11-25";
+      return listing(response, message, path.startsWith("/null") ? null : undefined, version);
     }
     if (path === "/stateless" && made.holds && message?.method === "tools/call")
       return void hanging.add(response);
@@ -259,20 +273,18 @@ function events(response: ServerResponse, data: string): void {
   response.writeHead(200, { "content-type": "text/event-stream" }).end(`data: ${data}\n\n`);
 }
 
-/** The part of a server of 2025-11-25 that a client needs to find a tool `act`. */
+/** The part of a server up to 2025-11-25 that a client needs to find a tool `act`. */
 function listing(
   response: ServerResponse,
   { id, method }: { id?: unknown; method: string },
   description: string | null = "Acts.",
+  protocolVersion = "2025-11-25",
 ): void {
   const properties = { how: { type: "string", description: description ?? "" } };
   const nulls = description === null ? { annotations: null, title: null, outputSchema: null } : {};
   const tool = { name: "act", description, inputSchema: { type: "object", properties }, ...nulls };
   const results = new Map<string, object>([
-    [
-      "initialize",
-      { protocolVersion: "2025-11-25", capabilities: { tools: {} }, serverInfo: { name: "x", version: "1" } },
-    ],
+    ["initialize", { protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "x", version: "1" } }],
     ["tools/list", { tools: [tool, { name: "no-schema" }, { inputSchema: {} }, "text"] }],
   ]);
   if (id === undefined) return void response.writeHead(202).end();

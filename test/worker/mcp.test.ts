@@ -43,7 +43,8 @@ describe("every revision", () => {
     ["2025-11-25", "2025-11-25"],
     ["2025-06-18", "2025-06-18"],
     ["2025-03-26", "2025-03-26"],
-    ["2024-11-05", "2025-11-25"],
+    ["2024-11-05", "2024-11-05"],
+    ["2024-10-07", "2025-11-25"],
     ["2099-01-01", "2025-11-25"],
   ])("a client that opens with %s is spoken to in %s", async (protocolVersion, spoken) => {
     const opened = await send(rpc("initialize", { protocolVersion, capabilities: {} }));
@@ -125,7 +126,7 @@ describe("every revision", () => {
       await send(rpc("tools/list", { _meta: meta }), named("tools/list", undefined, version)),
     );
     expect(error).toMatchObject({ code: -32022, data: { requested: version } });
-    expect(error?.data?.supported).toEqual([MODERN, "2025-11-25", "2025-06-18", "2025-03-26"]);
+    expect(error?.data?.supported).toEqual([MODERN, "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"]);
     const bare = { "io.modelcontextprotocol/protocolVersion": MODERN };
     const lacking = await read(await send(rpc("tools/list", { _meta: bare }), named("tools/list")));
     expect([lacking.status, lacking.error?.code]).toEqual([400, -32602]);

@@ -17,8 +17,8 @@ import type { Exchange } from "./exchange.ts";
 
 /** A longer text or image travels as a link to a stored file. */
 const MAX_INLINE_BYTES = 4 * 1024 * 1024;
-/** The last version without links to resources in results. */
-const LINKLESS = "2025-03-26";
+/** The versions without links to resources in results. */
+const LINKLESS = ["2025-03-26", "2024-11-05"];
 
 /** Content of a whole answer. @param asFile the output of a skill that makes files, which are not shown as text */
 export async function contentOf(
@@ -120,7 +120,7 @@ function linkTo(
   { filename, mime, size }: { filename: string; mime: string; size: number },
 ): JsonObject {
   const uri = new URL(path, context.request.url).href;
-  if (protocol.version === LINKLESS) {
+  if (LINKLESS.includes(protocol.version)) {
     return { type: "text", text: `${filename} (${mediaType(mime)}, ${counted(size, "byte")}): ${uri}` };
   }
   return { type: "resource_link", uri, name: filename, mimeType: mediaType(mime), size };

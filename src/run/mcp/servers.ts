@@ -21,6 +21,7 @@ const FRESH_MS = 60_000;
 const STALE_MS = 600_000;
 /** A run waits for the lists of its servers' tools at most this long, in ms. */
 const LIST_TIMEOUT_MS = 15_000;
+const listTimeout = ({ timeout_ms }: McpServer): number => Math.min(timeout_ms, LIST_TIMEOUT_MS);
 /** The most malformed tools that a line of the log names, and the most characters of a name. */
 const MAX_NAMED = 20;
 const MAX_TOOL_NAME = 64;
@@ -157,7 +158,7 @@ export class RunServers {
     const known = this.#context.deployment.mcpServers.get(key);
     const age = Date.now() - (known?.at ?? 0);
     if (known !== undefined && age < FRESH_MS) return { ok: true, value: known.tools };
-    const limit = AbortSignal.timeout(Math.min(server.timeout_ms, LIST_TIMEOUT_MS));
+    const limit = AbortSignal.timeout(listTimeout(server));
     const reply = this.#safe(await client.listTools(limit));
     if (reply.ok) {
       const { malformed, ...listed } = reply.value;
@@ -200,6 +201,8 @@ export class RunServers {
       url: new URL(server.url),
       headers: headers.value,
       allowed: allowedHosts(settings),
+      // The rest of the time is for an older server's opening and its list.
+      discover_ms: Math.ceil(listTimeout(server) / 3),
       fetch: (url, init) => fetch(url, init),
     };
     const dialect = this.#context.deployment.mcpServers.get(key)?.dialect ?? null;

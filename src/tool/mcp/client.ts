@@ -208,12 +208,13 @@ export class McpClient {
   async #open(signal: AbortSignal): Promise<Reply<Dialect>> {
     if (this.#dialect === null) {
       const modern: Dialect = { version: MODERN, modern: true, sessions: false };
-      const asked = await this.#exchange(modern, { method: "server/discover", params: {} }, signal);
+      const limit = AbortSignal.any([signal, AbortSignal.timeout(this.#wire.discover_ms)]);
+      const asked = await this.#exchange(modern, { method: "server/discover", params: {} }, limit);
       if (asked.ok) {
         const found = discoveredShape.safeParse(asked.value);
         if (found.success && found.data.supportedVersions.includes(MODERN))
           return { ok: true, value: modern };
-      } else if (!mayBeLegacy(asked.failure)) return asked;
+      } else if (signal.aborted || !mayBeLegacy(asked.failure)) return asked;
     }
     return this.#initialize(signal);
   }
@@ -308,15 +309,18 @@ const META_FIELDS: JsonObject = {
   [`${META}/clientCapabilities`]: {},
 };
 
+/** Errors of the protocol that refuse a request. Any other may also come from a tool that failed half way. */
+const REFUSALS = new Set([-32700, -32600, -32601, -32602, -32002, -32020, -32021, UNSUPPORTED_VERSION]);
+
 /**
  * The same failure with a note if the server may have acted on the call: it did not refuse it. A status such as 502 or 504
  * says only that no answer came back.
  */
 function perhapsBegun(reply: Reply<JsonObject>): Reply<JsonObject> {
   if (reply.ok) return reply;
-  const { kind, status = 0 } = reply.failure;
+  const { kind, status = 0, code = 0 } = reply.failure;
   const isRefused =
-    kind === "refused" || kind === "error" || (status >= 400 && status < 500) || status === 503;
+    kind === "refused" || REFUSALS.has(code) || (status >= 400 && status < 500) || status === 503;
   return isRefused ? reply : { ok: false, failure: { ...reply.failure, begun: "perhaps" } };
 }
 
@@ -326,11 +330,9 @@ function mayBeLegacy({ kind, status, code, data }: McpFailure): boolean {
     const supported = z.object({ supported: z.array(z.string()) }).safeParse(data).data?.supported ?? [];
     return LEGACY_VERSIONS.some((version) => supported.includes(version));
   }
-  return (
-    kind === "error" ||
-    kind === "protocol" ||
-    (status !== undefined && status >= 400 && status < 500 && ![401, 403, 429].includes(status))
-  );
+  // Bridges pass the request on to servers that never answer it.
+  if (kind === "error" || kind === "protocol" || kind === "timeout") return true;
+  return status !== undefined && ![401, 403, 429].includes(status);
 }
 
 function resultOf({ message, status, forgotten }: Received): Reply<JsonObject> {

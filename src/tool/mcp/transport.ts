@@ -30,6 +30,8 @@ export interface Wire {
   /** The server's own headers with their secrets: they go only to its origin. */
   headers: Headers;
   allowed: AllowedHosts;
+  /** How long a server has to show that it speaks a revision without `initialize`. */
+  discover_ms: number;
   fetch: (url: URL, init: RequestInit) => Promise<Response>;
 }
 

@@ -60,7 +60,7 @@ test("the arguments of a call keep the digits of their numbers, and have no half
   const url = new URL("https://mcp.example.com/mcp");
   const dialect = { version: "2026-07-28", modern: true, sessions: false };
   const client = new McpClient(
-    { url, headers: new Headers(), allowed: ALLOWED, fetch },
+    { url, headers: new Headers(), allowed: ALLOWED, discover_ms: 1000, fetch },
     dialect,
     () => {},
     () => {},
@@ -83,6 +83,7 @@ describe("attack: a server", () => {
       url: new URL("https://mcp.example.com/"),
       headers: new Headers(),
       allowed: ALLOWED,
+      discover_ms: 1000,
       fetch,
     };
     const dialect = { version: "2025-06-18", modern: false, sessions: false };
@@ -160,7 +161,7 @@ describe("simultaneous calls", () => {
     };
     const url = new URL("https://mcp.example.com/mcp");
     const dialect = { version: "2025-06-18", modern: false, sessions: true };
-    const wire = { url, headers: new Headers(), allowed: ALLOWED, fetch };
+    const wire = { url, headers: new Headers(), allowed: ALLOWED, discover_ms: 1000, fetch };
     const client = new McpClient(
       wire,
       dialect,
@@ -222,6 +223,7 @@ test("a redirect to another origin takes no secrets along", async () => {
       url: new URL("https://mcp.example.com/mcp"),
       headers: new Headers({ authorization: "Bearer secret" }),
       allowed: ALLOWED,
+      discover_ms: 1000,
       fetch: async (url, init) => {
         const headers = new Headers(init.headers);
         seen.push([url.href, headers.get("authorization"), headers.get("mcp-method")]);
