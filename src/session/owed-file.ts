@@ -1,66 +1,61 @@
 /**
- * A file of a session that follows from what is stored and is rarely read, so Hull writes it only when somebody looks at
+ * Files of a session that follow from what is stored and are rarely read, so Hull writes them only when somebody looks at
  * the files.
  */
 
-import type { WorkspaceAccess } from "../run/workspace/access.ts";
 import { writeFile } from "../run/workspace/store.ts";
 import type { Conversation } from "./conversation/conversation.ts";
-import type { SessionLog } from "./conversation/session-log.ts";
 
-/** What the file holds, and since when, in Unix ms. */
+/** What the files hold, by path, and since when, in Unix ms. */
 interface Owed {
-  path: string;
   since: number;
-  document: () => unknown;
+  files: { [path: string]: () => unknown };
 }
 
-export class OwedFile {
+export class OwedFiles {
   readonly #conversation: Conversation;
   /** The `since` of what was last written. */
   #savedOf = 0;
-  #saving: Promise<void> | undefined;
+  #saving: { since: number; done: Promise<void> } | undefined;
 
   constructor(conversation: Conversation) {
     this.#conversation = conversation;
   }
 
-  /** Resolves when it is among the files; `undefined`: it already is. */
+  /** Resolves when all are among the files; `undefined`: they already are. */
   saved(owed: Owed): Promise<void> | undefined {
-    if (owed.since <= this.#savedOf) return undefined;
-    this.#saving ??= this.#save(owed).finally(() => {
-      this.#saving = undefined;
-    });
-    return this.#saving;
+    const { since } = owed;
+    if (since <= this.#savedOf) return undefined;
+    const before = this.#saving;
+    if (before !== undefined && since <= before.since) return before.done;
+    const done = (before?.done ?? Promise.resolve())
+      .then(() => this.#save(owed))
+      .finally(() => {
+        if (this.#saving?.since === since) this.#saving = undefined;
+      });
+    this.#saving = { since, done };
+    return done;
   }
 
-  async #save({ path, since, document }: Owed): Promise<void> {
-    const { files, env, log } = this.#conversation;
-    // An earlier instance may have written it, and its owner may have changed it since.
-    if ((files.changedAt(path) ?? 0) <= since)
-      await persist(log, env.FILES, files.byRun, { [path]: log.answered(document()) });
+  async #save({ since, files: owed }: Owed): Promise<void> {
+    const { files, log } = this.#conversation;
+    for (const [path, document] of Object.entries(owed)) {
+      // An earlier instance may have written it, and its owner may have changed it since.
+      if ((files.changedAt(path) ?? 0) > since) continue;
+      await persist(this.#conversation, path, log.answered(await document()));
+    }
     this.#savedOf = since;
   }
 }
 
-/**
- * Writes several documents. A failed write is only logged, since the daemon's own storage has everything.
- * @param files contents by path
- */
-export async function persist(
-  log: Pick<SessionLog, "fault">,
-  bucket: R2Bucket,
-  workspace: WorkspaceAccess,
-  files: { [path: string]: unknown },
-): Promise<void> {
-  for (const [path, document] of Object.entries(files)) {
-    const bytes = new TextEncoder().encode(JSON.stringify(document, null, 2));
-    const intent = { path, expected: null, size: bytes.length, executable: null };
-    try {
-      const written = await writeFile(bucket, workspace, intent, [bytes]);
-      if ("refused" in written) log.fault({ event: "daemon_not_persisted", path }, written.refused);
-    } catch (error) {
-      log.fault({ event: "daemon_not_persisted", path }, error);
-    }
+/** Writes a document. A failed write is only logged, since the session's own storage has everything. */
+async function persist({ log, env, files }: Conversation, path: string, document: unknown): Promise<void> {
+  const bytes = new TextEncoder().encode(JSON.stringify(document, null, 2));
+  const intent = { path, expected: null, size: bytes.length, executable: null };
+  try {
+    const written = await writeFile(env.FILES, files.byRun, intent, [bytes]);
+    if ("refused" in written) log.fault({ event: "daemon_not_persisted", path }, written.refused);
+  } catch (error) {
+    log.fault({ event: "daemon_not_persisted", path }, error);
   }
 }

@@ -313,6 +313,32 @@ describe("files", () => {
     expect(await one(id)).toMatchObject({ total_iterations: 2, daemon_state: "idle", pending_wakes: [] });
   });
 
+  it("hold its snapshot once somebody looks at them: wakes that nobody follows store no contents", async () => {
+    const mock = ["ready", "a", "b", "c", "d"].map((text) => ({ text }));
+    const { id } = await spawn({ mock });
+    const wakes = async (from: number, to: number): Promise<void> => {
+      for (let count = from; count <= to; count += 1) {
+        await event(id, { count });
+        await until(id, { total_iterations: count, daemon_state: "idle" });
+      }
+    };
+    const contents = async (): Promise<number> => {
+      const { objects } = await client.env.FILES.list({ prefix: `sessions/default/${id}/` });
+      return objects.length;
+    };
+    const snapshot = (): Promise<Body> => get(`/sessions/${id}/files/daemons/${id}/daemon.json`);
+    await wakes(2, 4);
+    expect(await contents()).toBe(0);
+    expect(await snapshot()).toMatchObject({ daemon_state: "idle", total_text: "readyabc" });
+    expect(await get(`/sessions/${id}/files`)).toMatchObject({
+      data: [{ path: `daemons/${id}/daemon.json` }, { path: `daemons/${id}/daemon.meta.json` }],
+    });
+    expect(await contents()).toBe(2);
+    await wakes(5, 5);
+    expect(await contents()).toBe(2);
+    expect(await snapshot()).toMatchObject({ total_iterations: 5, total_text: "readyabcd" });
+  });
+
   it("hold its snapshot where configured, and another run continues with it", async () => {
     const { id } = await spawn({
       persist_path: "state/b",

@@ -127,7 +127,7 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
     }),
     daemon: onDaemon(async (_, row) =>
       log.answered({
-        ...(await snapshotOf(daemon, conversation, conversation.files)),
+        ...(await snapshotOf(daemon, conversation)),
         ...summary(),
         pending_events: waitingEvents(daemon, row),
       }),

@@ -1,12 +1,12 @@
-/** What happens whenever a daemon goes idle or ends: writes its snapshot, notifies its host. */
+/** What a daemon owes whenever it goes idle or ends: its snapshot among the files, and a notice to its host. */
 import type { DaemonOptions } from "../../engine/agent/spec.ts";
 import { backoff } from "../../engine/daemon/schedule.ts";
 import { isWatched } from "../../engine/daemon/watch.ts";
 import { messageJson } from "../../llm/messages.ts";
 import { hostDelegate } from "../../run/host-delegate.ts";
-import { allFiles, type WorkspaceAccess } from "../../run/workspace/access.ts";
+import { allFiles } from "../../run/workspace/access.ts";
 import type { Conversation } from "../conversation/conversation.ts";
-import { persist } from "../owed-file.ts";
+import { OwedFiles } from "../owed-file.ts";
 import type { StoredSnapshot } from "./answers.ts";
 import type { Daemon } from "./daemon.ts";
 import { isoOrNull, summaryOf } from "./summary.ts";
@@ -14,69 +14,60 @@ import { isoOrNull, summaryOf } from "./summary.ts";
 export class SnapshotWriter {
   readonly #conversation: Conversation;
   readonly #daemon: Daemon;
-  #working: Promise<void> = Promise.resolve();
-  #saving: Promise<void> | undefined;
+  readonly #files: OwedFiles;
 
   constructor(conversation: Conversation, daemon: Daemon) {
     this.#conversation = conversation;
     this.#daemon = daemon;
+    this.#files = new OwedFiles(conversation);
   }
 
   /** The run is idle. */
   rested(): void {
-    const options = optionsOf(this.#daemon);
-    if (options === null) return;
-    this.#save(options);
-    this.#later(() => notifyHost(this.#conversation, this.#daemon, options));
+    const options = this.#options();
+    if (options !== null) this.#later(() => notifyHost(this.#conversation, this.#daemon, options));
   }
 
+  /** A run that follows may change what the snapshot follows from, so it is written now. */
   ended(): void {
-    const options = optionsOf(this.#daemon);
-    if (options !== null) this.#save(options);
+    this.#later(async () => this.saved());
   }
 
-  /** Resolves when the last snapshot is among the files; `undefined`: it is. */
+  /**
+   * Resolves when what a daemon owes since it last went idle or ended is among the files; `undefined`: it is, or there is
+   * no daemon.
+   */
   saved(): Promise<void> | undefined {
-    return this.#saving;
-  }
-
-  #save(options: DaemonOptions): void {
-    const saving = this.#later(() => save(this.#conversation, this.#daemon, options)).finally(() => {
-      if (this.#saving === saving) this.#saving = undefined;
+    const options = this.#options();
+    const path = options?.persist_path ?? options?.resume_path ?? null;
+    const { log } = this.#conversation;
+    const session = log.store.session();
+    if (path === null || session === null || session.state === "deleted") return undefined;
+    const { persist_path: folder, saved_at } = this.#daemon.row();
+    const meta = folder !== null && path.startsWith(`${folder}/`) ? `${folder}/daemon.meta.json` : null;
+    return this.#files.saved({
+      since: saved_at ?? 0,
+      files: {
+        [path]: () => snapshotOf(this.#daemon, this.#conversation),
+        ...(meta === null ? {} : { [meta]: () => summaryOf(this.#daemon, log) }),
+      },
     });
-    this.#saving = saving;
   }
 
-  /** Runs work one after the other, each after the present writes are stored. */
-  #later(work: () => Promise<void>): Promise<void> {
-    this.#working = this.#working.then(work).catch((error: unknown) => {
-      this.#conversation.log.fault({ event: "daemon_not_kept" }, error);
-    });
-    this.#conversation.background(this.#working);
-    return this.#working;
+  /** Daemon options of the run; `null`: there is no daemon. */
+  #options(): DaemonOptions | null {
+    const row = this.#daemon.store.row();
+    return row === null ? null : (this.#daemon.run(row)?.spec.daemon ?? null);
   }
-}
 
-/** Daemon options of the run; `null`: there is no daemon. */
-function optionsOf(daemon: Daemon): DaemonOptions | null {
-  const row = daemon.store.row();
-  return row === null ? null : (daemon.run(row)?.spec.daemon ?? null);
-}
-
-async function save(conversation: Conversation, daemon: Daemon, options: DaemonOptions): Promise<void> {
-  const path = options.persist_path ?? options.resume_path;
-  const { log, files, env } = conversation;
-  const session = log.store.session();
-  if (path === null || session === null || session.state === "deleted") return;
-  const folder = daemon.row().persist_path;
-  const present = {
-    listFiles: async (after: string | null, limit: number) => files.presentFiles(after, limit),
-  };
-  const meta = folder !== null && path.startsWith(`${folder}/`) ? `${folder}/daemon.meta.json` : null;
-  await persist(log, env.FILES, files.byRun, {
-    [path]: await snapshotOf(daemon, conversation, present),
-    ...(meta === null ? {} : { [meta]: log.answered(summaryOf(daemon, log)) }),
-  });
+  /** Begins after the present writes are stored. */
+  #later(work: () => Promise<void>): void {
+    const { log } = this.#conversation;
+    const done = Promise.resolve().then(work);
+    this.#conversation.background(
+      done.catch((error: unknown) => log.fault({ event: "daemon_not_kept" }, error)),
+    );
+  }
 }
 
 /** Tells the host that the daemon is idle. If that fails, the daemon stays idle. */
@@ -105,11 +96,14 @@ const RECENT_BYTES = 4 * 1024 * 1024;
 /** The snapshot's document. */
 export async function snapshotOf(
   daemon: Daemon,
-  { log }: Pick<Conversation, "log">,
-  files: Pick<WorkspaceAccess, "listFiles">,
+  { log, files }: Pick<Conversation, "log" | "files">,
 ): Promise<StoredSnapshot> {
   const { watch_paths = [] } = daemon.run(daemon.row())?.spec.daemon ?? {};
-  const watchable = watch_paths.length === 0 ? [] : await allFiles(files);
+  // Only those that are there: the snapshot itself may be owed.
+  const present = {
+    listFiles: async (after: string | null, limit: number) => files.presentFiles(after, limit),
+  };
+  const watchable = watch_paths.length === 0 ? [] : await allFiles(present);
   const watched = watchable.filter(({ path }) => isWatched({ watch_paths }, path));
   const row = daemon.row();
   const run = daemon.run(row);

@@ -23,7 +23,7 @@ import type { RunRow } from "../conversation/run-rows.ts";
 import type { RunEnd } from "../conversation/session-lifecycle.ts";
 import type { SessionIdentity } from "../conversation/store.ts";
 import type { IndexEntry } from "../index-row.ts";
-import { OwedFile } from "../owed-file.ts";
+import { OwedFiles } from "../owed-file.ts";
 import { waitAtMost } from "../wait-at-most.ts";
 import type { Workflow } from "../workflow/workflow.ts";
 import { forgetTask, taskRow } from "./directory.ts";
@@ -42,14 +42,14 @@ export class Task {
   readonly #conversation: Conversation;
   /** The agent run's work, with what it was computed from. It is cached because the result may be long. */
   #known: { row: TaskRow; run: RunRow; state: AgentState; work: Work } | null = null;
-  readonly #file: OwedFile;
+  readonly #files: OwedFiles;
 
   constructor(conversation: Conversation, storage: DurableObjectStorage, workflow: Workflow) {
     this.#conversation = conversation;
     this.workflow = workflow;
     this.store = new TaskStore(storage.sql, conversation.log.store);
     this.relay = new Relay(conversation, this);
-    this.#file = new OwedFile(conversation);
+    this.#files = new OwedFiles(conversation);
   }
 
   /** @throws CallNotFound */
@@ -429,7 +429,7 @@ export class Task {
     const settled_at = this.#settledAt(row);
     const since = settled_at === null ? 0 : Math.max(settled_at, row.closed_at ?? 0);
     const path = snapshotPath(this.#conversation.log.store.session()?.id ?? "");
-    return this.#file.saved({ path, since, document: () => this.handle() });
+    return this.#files.saved({ since, files: { [path]: () => this.handle() } });
   }
 
   #result({ settings }: TaskRow, { result, error, spent: { tokens } }: Work): JsonObject | null {

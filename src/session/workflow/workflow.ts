@@ -20,7 +20,7 @@ import type { JsonObject } from "../../skill/manifest.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import { RETRY_MS } from "../conversation/due-times.ts";
 import type { SessionIdentity } from "../conversation/store.ts";
-import { OwedFile } from "../owed-file.ts";
+import { OwedFiles } from "../owed-file.ts";
 import { countRecovery, WATCH_MS } from "../run-attempts.ts";
 import { forgetWorkflowRun, listedAs, noteWorkflowRun } from "./directory.ts";
 import { Batch, Journal, type Origin } from "./journal.ts";
@@ -43,7 +43,7 @@ export interface JournalLifecycle {
 export class Workflow {
   readonly #conversation: Conversation;
   readonly #lifecycle: JournalLifecycle;
-  readonly #file: OwedFile;
+  readonly #files: OwedFiles;
   readonly #journal: Journal;
   /** Attempts that this instance of the object executes, by name. */
   readonly #working = new Map<string, AbortController>();
@@ -70,7 +70,7 @@ export class Workflow {
     this.#conversation = conversation;
     this.#journal = new Journal(conversation, storage.sql);
     this.#lifecycle = lifecycle;
-    this.#file = new OwedFile(conversation);
+    this.#files = new OwedFiles(conversation);
   }
 
   /** @throws CallNotFound if the session has no workflow run */
@@ -246,7 +246,7 @@ export class Workflow {
     if (path === undefined || finished == null) return undefined;
     const reading = this.ready();
     const document = (): JsonObject => runDocument(this.state(), new Map());
-    const save = () => this.#file.saved({ path, since: finished.at, document });
+    const save = () => this.#files.saved({ since: finished.at, files: { [path]: document } });
     return reading === undefined ? save() : reading.then(save);
   }
 
