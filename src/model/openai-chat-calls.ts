@@ -81,8 +81,8 @@ export function createCallFold(keep: (piece: string) => string, odd: (what: stri
   return {
     take(fragments) {
       if (fragments === undefined || fragments === null) return;
-      if (!Array.isArray(fragments)) throw odd("a delta");
-      for (const fragment of fragments) {
+      // Portkey, in front of Cohere, sends one fragment without a list.
+      for (const fragment of Array.isArray(fragments) ? fragments : [fragments]) {
         if (!isObject(fragment)) throw odd("a tool call");
         add(fragment);
       }

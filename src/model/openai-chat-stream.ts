@@ -74,11 +74,10 @@ export function createOpenAiStream(target: WireTarget, sink: Sink): StreamReader
       const { choices } = chunk;
       if (choices === undefined || choices === null) return false;
       if (!Array.isArray(choices)) throw odd("a chunk");
-      const choice = choices.find((item) => isObject(item) && (item.index ?? 0) === 0);
-      if (!isObject(choice)) {
-        if (choices.some((item) => !isObject(item))) throw odd("a choice");
-        return false;
-      }
+      // Hull asks for one answer. Portkey, in front of Cohere, sends each block of it as a choice of its own.
+      const [choice] = choices;
+      if (choice === undefined) return false;
+      if (!isObject(choice)) throw odd("a choice");
       refuseError(choice, target);
       answered = true;
       // Moonshot's place for it.

@@ -79,6 +79,7 @@ const STOP_REASONS = new Map<string, StopReason>([
   ["model_length", "max_tokens"],
   ["eos_token", "end_turn"],
   ["eos", "end_turn"],
+  ["complete", "end_turn"],
   ["tool_call", "tool_use"],
   ["sensitive", "refusal"],
   // Gemini, also behind its endpoint for OpenAI's clients, in capital letters.

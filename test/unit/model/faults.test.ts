@@ -309,6 +309,20 @@ describe("what can be understood", () => {
       { blocks: [called("call_1", "t", { a: 1 }, '{"a":1}'), called("call_2", "t", { a: 2 }, '{"a":2}')] },
     ],
     [
+      "blocks as choices, and calls that are no list (Portkey in front of Cohere)",
+      "openai-chat",
+      stream(
+        delta({ content: "a", tool_calls: [] }),
+        { choices: [{ index: 1, delta: { content: "b" }, finish_reason: null }] },
+        {
+          choices: [{ index: 2, delta: { tool_calls: { id: "c", function: { name: "t", arguments: "" } } } }],
+        },
+        { choices: [{ index: 2, delta: { tool_calls: { function: { arguments: "{}" } } } }] },
+        { choices: [{ index: 2, delta: {}, finish_reason: "COMPLETE" }] },
+      ),
+      { blocks: [text("ab"), called("c", "t", {}, "{}")], stop_reason: "tool_use" },
+    ],
+    [
       "reasoning in parts of the content (Mistral)",
       "openai-chat",
       choice({ content: [thinking("a", "b"), { type: "text", text: "c" }] }),
