@@ -7,7 +7,7 @@ import { isObject, objectOf } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { readShape } from "./provider-document.ts";
 import { readUsage } from "./usage.ts";
-import { type CallIdSource, stopReason, type WireTarget } from "./wire.ts";
+import { type CallIdSource, stopOrCalls, stopReason, type WireTarget } from "./wire.ts";
 import { withFallback } from "./with-fallback.ts";
 
 const messageShape = z.lazy(() => {
@@ -44,21 +44,17 @@ export function parseMessage(
 ): ModelTurn {
   const message = readShape(messageShape, answer, target);
   const raw = message.stop_reason ?? null;
-  const stop_reason = raw === null ? "other" : stopReason(raw);
   const { explanation } = objectOf(message.stop_details);
   const last = message.content.at(-1);
+  // The answer does not show whether the token limit cut a call's arguments, so its last call counts as cut.
+  const cut = raw !== null && stopReason(raw) === "max_tokens";
+  const blocks = message.content.map((block, index) => {
+    const written = (input: Json): string => exactJson(input, text, (sent) => inputAt(sent, index));
+    return parseBlock(block, { cut: cut && block === last, written }, target, callId);
+  });
   return {
-    // The answer does not show whether the token limit cut a call's arguments, so its last call counts as cut.
-    blocks: message.content.map((block, index) => {
-      const written = (input: Json): string => exactJson(input, text, (sent) => inputAt(sent, index));
-      return parseBlock(
-        block,
-        { cut: block === last && stop_reason === "max_tokens", written },
-        target,
-        callId,
-      );
-    }),
-    stop_reason,
+    blocks,
+    stop_reason: raw === null ? "other" : stopOrCalls(raw, blocks),
     raw_stop_reason: raw,
     usage: readUsage(message.usage),
     provider: target.provider,

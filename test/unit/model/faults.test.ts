@@ -440,6 +440,12 @@ describe("what can be understood", () => {
       { blocks: [{ type: "reasoning", text: "b" }, text(""), called("call_1", "t", {}, "{}")] },
     ],
     [
+      "a call in a turn that Anthropic's word for an end closes (claude-code-router in front of Gemini)",
+      "anthropic",
+      whole({ content: [{ type: "tool_use", id: "c", name: "t", input: {} }], stop_reason: "end_turn" }),
+      { stop_reason: "tool_use", raw_stop_reason: "end_turn" },
+    ],
+    [
       "Anthropic's blocks under one index",
       "anthropic",
       stream(
