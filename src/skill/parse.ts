@@ -170,7 +170,11 @@ function readManifest(
       "Write the instructions for the model below the closing ---.",
     );
   }
-  const unknown = new Set(warnUnknown(findings, root, "", KNOWN_FIELDS));
+  const others = Array.from(root.entries.keys()).filter((key) => !KNOWN_FIELDS.includes(key));
+  const missed = warnMissed(findings, root, others);
+  const rest = new Map([...root.entries].filter(([key]) => !missed.includes(key)));
+  warnUnknown(findings, { ...root, entries: rest }, "", KNOWN_FIELDS);
+  const unknown = new Set(others);
   if (name === undefined || description === undefined || mode === undefined || slug === null) return null;
   const extra: JsonObject = Object.fromEntries(
     Object.entries(mapToJson(given)).filter(([key]) => unknown.has(key) || !root.entries.has(key)),

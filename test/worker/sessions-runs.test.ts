@@ -533,10 +533,10 @@ it("options that have no effect are told of in the result", async () => {
       option,
     ]),
   );
-  expect(await told("", { daemon: true, watch_paths: ["in"], persist_path: "a" })).toEqual([
-    ["option_ignored", "watch_paths"],
-    ["option_ignored", "persist_path"],
-  ]);
+  const strange = { daemon: true, watch_paths: ["in"], persist_path: "a", skill_match: { strategy: "best" } };
+  expect(await told("", strange)).toEqual(
+    ["watch_paths", "persist_path", "skill_match.strategy"].map((option) => ["option_ignored", option]),
+  );
   expect(await told(path, { daemon: true, watch_paths: ["in"], wake_interval_ms: 60_000 })).toEqual([]);
   const tools = [{ name: "task_ledger", description: "Mine.", parameters: {} }];
   for (const option of ["task_ledger", "deliverables"])

@@ -143,6 +143,12 @@ export function forkedTask({ visible }: AgentState, args: JsonObject | null): st
 }
 
 const HOST_STRATEGIES = ["host", "embedding"];
+const STRATEGIES = ["auto", "metadata", ...HOST_STRATEGIES, "none"];
+const NO_SUCH_STRATEGY = "there is no such strategy, only auto, metadata, host and none";
+
+/** Why a strategy has no effect in a run without skills, where none is matched; `null`: it would have one with skills. */
+export const strategyFault = (strategy: string): string | null =>
+  STRATEGIES.includes(strategy) ? null : NO_SUCH_STRATEGY;
 
 function unmatched(strategy: string, hosted: boolean): Warning {
   return {
@@ -155,7 +161,7 @@ function unmatched(strategy: string, hosted: boolean): Warning {
 function whyUnmatched(strategy: string, hosted: boolean): string {
   if (hosted) return "the host delegate gave no answer that could be used";
   if (HOST_STRATEGIES.includes(strategy)) return "it needs a host delegate";
-  return "there is no such strategy, only auto, metadata, host and none";
+  return NO_SUCH_STRATEGY;
 }
 
 /** The question to the host delegate. */

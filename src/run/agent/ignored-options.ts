@@ -1,4 +1,5 @@
 /** Options of a run that have no effect together with its other options. The result names them. */
+import { strategyFault } from "../../engine/agent/skills.ts";
 import type { Warning } from "../../engine/messages.ts";
 import type { CallOptions } from "../../llm/options.ts";
 import { readStructured } from "../../llm/structured.ts";
@@ -11,8 +12,15 @@ const OF_DAEMONS = [
 ];
 const OF_PERSISTENT = ["done_sentinel", "exit_when_verified", "break_unless_phase"] as const;
 
-/** @param session `null`: an anonymous run */
-export function ignoredOptions(options: RunOptions, call: CallOptions, session: string | null): Warning[] {
+/**
+ * @param session `null`: an anonymous run
+ * @param skills number of the run's skills
+ */
+export function ignoredOptions(
+  options: RunOptions,
+  call: CallOptions,
+  { session, skills }: { session: string | null; skills: number },
+): Warning[] {
   const found: Warning[] = [];
   const given = (names: readonly (keyof RunOptions)[], why: string): void => {
     for (const name of names)
@@ -34,6 +42,9 @@ export function ignoredOptions(options: RunOptions, call: CallOptions, session: 
   for (const name of ["schema_retries", "schema_retry_nudge"] as const)
     if (call[name] !== undefined && readStructured(call) === null)
       found.push(ignored(name, "no structured output is asked for"));
+  // With skills, the match tells of it.
+  const strategy = skills > 0 ? null : strategyFault(options.skill_match?.strategy ?? "auto");
+  if (strategy !== null) found.push(ignored("skill_match.strategy", strategy));
   return [...found, ...skillKeys(options)];
 }
 

@@ -139,7 +139,7 @@ export async function checkedRun(
     ...request.warnings,
     ...found.warnings,
     ...tooManyTools(tools, choice),
-    ...ignoredOptions(options, call, session_id),
+    ...ignoredOptions(options, call, { session: session_id, skills: found.skills.length }),
     ...withheldWorkspaceTools(context, options.workspace_tools, records),
   ];
   const files = tools.some(({ executor }) => executor === "workspace");

@@ -29,6 +29,14 @@ const TOOL = "tools:\n  - name: t\n    description: d\n    command: [python3, ma
 const TABLE: Record<string, [string, string[]][]> = {
   "S9, S14, S15, S16, S17: modes": [
     ["run: ./main.sh\ntimout_ms: 5", ["warning unknown_field 5 timout_ms"]],
+    [
+      "run: ./main.sh\non_activate: greet\ntriggers: [x]\nothers: 1",
+      [
+        "warning field_not_carried_out 5 on_activate",
+        "warning field_not_carried_out 6 triggers",
+        "warning unknown_field 7 others",
+      ],
+    ],
     ["mode: lmm\nrun: ./main.sh", ["error value_not_allowed 4 mode"]],
     ["mode: LLM\nrun: ./main.sh", ["error value_not_allowed 4 mode"]],
     [`run: ./main.sh\n${TOOL}`, ["error conflicting_modes 5 tools"]],
