@@ -387,7 +387,7 @@ const COMPACTION = {
     default: "llm",
   },
   tool_output_max_chars: {
-    text: "Longer results of tools keep head, tail and lines that look like diagnostics.",
+    text: "Longer results of tools keep head, tail and lines that look like diagnostics. In a run of a `skill` only `max_tool_output_bytes` of its manifest counts, unless the run has this option.",
     default: 16_000,
   },
   compact_callback: { text: `${HOOK} that writes the summary, for the strategy \`custom\`.` },

@@ -359,9 +359,14 @@ describe("max_tool_output_bytes cuts the answer of a handler", () => {
     expect(await readBy(`/skills/${slug}?session_id=${slug}`, { input: "Hi." })).toBe(read);
   });
 
-  it("in a run of the skill too", async () => {
-    const read = await readBy("/runs", { prompt: "Hi.", options: { skill: "cuts-2048" } });
-    expect(read).toBe(await readBy("/skills/cuts-2048", { input: "Hi." }));
+  it.each(LIMITS)("to %s bytes in a run of the skill too, unless an option says less", async (bytes) => {
+    const skill = `cuts-${bytes}`;
+    const read = await readBy("/runs", { prompt: "Hi.", options: { skill } });
+    expect(read).toBe(await readBy(`/skills/${skill}`, { input: "Hi." }));
+    for (const less of [{ tool_output_max_chars: 1000 }, { compaction: { tool_output_max_chars: 1000 } }]) {
+      const short = await readBy("/runs", { prompt: "Hi.", options: { skill, ...less } });
+      expect(short.length).toBeLessThan(1500);
+    }
   });
 });
 

@@ -780,7 +780,7 @@ export type RunOptions = CallOptions & {
   hard_limit_tokens?: number | null;
   /** How Hull shortens the conversation above `hard_limit_tokens`. */
   hard_limit_strategy?: "llm" | "truncate" | "observation_mask" | null;
-  /** Longer results of tools keep head, tail and lines that look like diagnostics. */
+  /** Longer results of tools keep head, tail and lines that look like diagnostics. In a run of a `skill` only `max_tool_output_bytes` of its manifest counts, unless the run has this option. */
   tool_output_max_chars?: number | null;
   /** `true`: Hull shortens the conversation if its estimate passes `compact_threshold`; `false`: never. */
   auto_compact?: boolean | null;

@@ -150,11 +150,7 @@ export async function checkedRun(
   });
   const stated = roundsOfSkill(options, served);
   const rounds = called.called === undefined ? stated : toolRounds(stated, files);
-  const limited = withSkillLimits(
-    called.called === undefined ? options : { ...options, tool_output_max_chars: Number.MAX_SAFE_INTEGER },
-    served,
-    rounds,
-  );
+  const limited = withSkillLimits(options, served, rounds);
   const spec: AgentSpec = {
     ...specOf(limited, {
       run_id,

@@ -60,7 +60,7 @@ export const roundsOfSkill = (options: RunOptions, served: SkillRecord | null): 
     : undefined;
 
 /**
- * Adds the rounds and the time that the skill's manifest sets, unless the options do. For a daemon, the rounds apply to
+ * Adds the rounds, the time and the length of results that the skill's manifest sets, unless the options do. For a daemon, the rounds apply to
  * each wake, and the time of one call does not apply.
  * @param rounds from `roundsOfSkill`
  */
@@ -75,6 +75,8 @@ export function withSkillLimits(
   return {
     ...(rounds === undefined ? {} : { max_iterations: rounds + 1 }),
     ...(usual ? {} : { deadline_ms }),
+    // `max_tool_output_bytes` limits them.
+    tool_output_max_chars: Number.MAX_SAFE_INTEGER,
     ...options,
   };
 }
