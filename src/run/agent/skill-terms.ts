@@ -60,8 +60,8 @@ export const roundsOfSkill = (options: RunOptions, served: SkillRecord | null): 
     : undefined;
 
 /**
- * Adds the rounds, the time and the length of results that the skill's manifest sets, unless the options do. For a daemon, the rounds apply to
- * each wake, and the time of one call does not apply.
+ * Adds the rounds, the time and the length of results that the skill's manifest sets, unless the options do. For a
+ * daemon, the rounds apply to each wake, and the time of one call does not apply.
  * @param rounds from `roundsOfSkill`
  */
 export function withSkillLimits(
