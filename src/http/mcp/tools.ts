@@ -1,4 +1,5 @@
 /** Skills as MCP tools. */
+import { rootObject } from "../../model/root-schema.ts";
 import { takesAnyFile } from "../../run/agent/workspace-option.ts";
 import type { JsonObject, Manifest, SkillRecord, SkillTool } from "../../skill/manifest.ts";
 import { type Exchange, listedSkills, type Served, skillOf, staleMeta } from "./exchange.ts";
@@ -58,7 +59,7 @@ function ownTool(exchange: Exchange, { manifest }: SkillRecord, tool: SkillTool)
     name: `${toolName(manifest)}${SEPARATOR}${tool.name}`,
     ...(display?.display_name === undefined ? {} : { title: display.display_name }),
     description: tool.description,
-    inputSchema: { ...tool.parameters, type: "object" },
+    inputSchema: rootObject({ ...tool.parameters, type: "object" }),
     ...(outputSchema === null ? {} : { outputSchema }),
     annotations: {
       readOnlyHint: !tool.side_effects,
@@ -86,11 +87,12 @@ const ID_OR_CONTENT: JsonObject = {
 };
 
 /**
- * The schema of a tool's arguments. MCP requires an object, so an input of another kind becomes its member `input`.
+ * The schema of a tool's arguments. MCP requires an object, so an input of another kind becomes its member `input`. Clients
+ * pass the schema on to providers, or leave out the tool, so it is one that every provider accepts.
  * @param anyFile the skill accepts files in addition to its input
  */
 function inputSchema({ input, input_schema }: Manifest, anyFile: boolean): JsonObject {
-  if (input_schema !== undefined && takesWhole(input_schema)) return input_schema;
+  if (input_schema !== undefined && takesWhole(input_schema)) return rootObject(input_schema);
   const properties: JsonObject =
     input === "none"
       ? {}
