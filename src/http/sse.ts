@@ -14,14 +14,18 @@ export class EventBody {
   readonly stream: ReadableStream<Uint8Array>;
   readonly #writer: WritableStreamDefaultWriter<Uint8Array>;
   readonly #encoder = new TextEncoder();
+  readonly #onSilence: () => void;
   #lastSent = Date.now();
   #closed = false;
   #unread = 0;
   #lastWrite: Promise<void> = Promise.resolve();
   #heartbeat: ReturnType<typeof setTimeout>;
 
-  /** @param onClose called once when the client goes away before the end */
-  constructor(onClose: () => void) {
+  /**
+   * @param onClose called once when the client goes away before the end
+   * @param onSilence writes something after each silence; by default a comment
+   */
+  constructor(onClose: () => void, onSilence: () => void = () => void this.write(HEARTBEAT)) {
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
     this.stream = readable;
     this.#writer = writable.getWriter();
@@ -29,6 +33,7 @@ export class EventBody {
       if (!this.#closed) onClose();
       this.#stop();
     });
+    this.#onSilence = onSilence;
     this.#heartbeat = this.#nextHeartbeat();
   }
 
@@ -36,7 +41,7 @@ export class EventBody {
   #nextHeartbeat(): ReturnType<typeof setTimeout> {
     const due = this.#lastSent + HEARTBEAT_MS - Date.now();
     return setTimeout(() => {
-      if (Date.now() - this.#lastSent >= HEARTBEAT_MS) void this.write(HEARTBEAT);
+      if (Date.now() - this.#lastSent >= HEARTBEAT_MS) this.#onSilence();
       this.#heartbeat = this.#nextHeartbeat();
     }, due);
   }

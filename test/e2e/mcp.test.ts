@@ -60,6 +60,10 @@ await script("paints", `printf "${PNG}" > "$HULL_OUTPUT_FILE"`, "output: file\no
 const both = `cd "$HULL_OUTPUT_DIR"; printf a > a.bin; printf "${PNG}" > b.png; echo two files`;
 await script("several", both, "output: file\n");
 const shaped = "input_schema: {type: object, properties: {n: {type: integer}}, required: [n]}\n";
+await script("waits", 'file=$(cat); until [ -e "$file" ]; do sleep 0.05; done; echo done');
+const either =
+  "{type: object, oneOf: [{properties: {a: {}}, required: [a]}, {properties: {b: {}}, required: [b]}]}";
+await script("takes-either", "cat", `input_schema: ${either}\n`);
 await script("doubles-it", `python3 -c 'import json; print(json.loads(input())["n"] * 2)'`, shaped);
 await hull.write("doubles-it/references/a b.md", "# Deep\n");
 await hull.write("counters/SKILL.md", "---\nname: counters\ndescription: Test.\n---\nTest.\n");
@@ -87,7 +91,7 @@ await hull.write(
 const png = `printf "${PNG}" > "$HULL_OUTPUT_FILE"`;
 await script("test-image-content", png, `${NONE}output: file\noutput_mime: image/png\n`);
 await script("json-schema-2020-12-tool", "cat", `input_schema: ${JSON.stringify(SCHEMA_2020)}\n`);
-await hull.printed(new RegExp(`Reloaded: ${examples.length + 12} skills`), written);
+await hull.printed(new RegExp(`Reloaded: ${examples.length + 14} skills`), written);
 
 /** What both generations have alike. */
 async function connected(version: string): Promise<Client | ModernClient> {
@@ -123,6 +127,8 @@ describe.each(["2025-11-25", "2026-07-28"])("a client of %s", (version) => {
       properties: { n: { type: "integer" } },
       required: ["n"],
     });
+    // Clients pass schemas on to providers, which refuse alternatives at the root.
+    expect(tool("takes_either")?.inputSchema).toEqual({ type: "object", properties: { a: {}, b: {} } });
     expect(tool("to_csv")?.inputSchema).toMatchObject({ properties: { files: {} }, required: ["files"] });
     expect(tool("status_page")?.annotations).toMatchObject({ readOnlyHint: true });
     const { prompts } = await client.listPrompts();
@@ -226,9 +232,14 @@ describe.each(["2025-11-25", "2026-07-28"])("a client of %s", (version) => {
     const failed = await call("fails", { input: "" });
     expect(failed).toMatchObject({ isError: true, _meta: { problem: { code: "script_failed" } } });
     expect(JSON.stringify(failed.content)).toContain("why");
-    for (const args of [{ n: "x" }, {}]) {
-      const problem = { code: "input_schema_mismatch" };
-      expect(await call("doubles_it", args)).toMatchObject({ isError: true, _meta: { problem } });
+    expect(await call("takes_either", { a: 1 })).toMatchObject({ content: [{ text: '{"a":1}' }] });
+    const problem = { code: "input_schema_mismatch" };
+    for (const [name, args] of [
+      ["doubles_it", { n: "x" }],
+      ["doubles_it", {}],
+      ["takes_either", { c: 1 }],
+    ] as const) {
+      expect(await call(name, args)).toMatchObject({ isError: true, _meta: { problem } });
     }
     expect(await call("hello", { inptu: "x" })).toMatchObject({ isError: true });
     expect(await call("hello")).toMatchObject({
@@ -275,6 +286,26 @@ describe.each(["2025-11-25", "2026-07-28"])("a client of %s", (version) => {
     const steps = told.map(({ progress }) => progress);
     expect(steps).toEqual([...steps].sort((a, b) => a - b));
   });
+});
+
+test("a long call is not silent: it tells of its progress, or its answer becomes a stream", async () => {
+  const file = join(hull.root, "go-on");
+  const ask = (more: object) => {
+    const params = { name: "waits", arguments: { input: file }, ...more };
+    const body = { jsonrpc: "2.0", id: 1, method: "tools/call", params };
+    return hull.post("/mcp", body, { accept: "application/json, text/event-stream" });
+  };
+  const [followed, plain] = await Promise.all([ask({ _meta: { progressToken: "t" } }), ask({})]);
+  const types = [followed, plain].map(({ headers }) => headers.get("content-type"));
+  expect(types).toEqual(Array(2).fill("text/event-stream; charset=utf-8"));
+  const decoder = new TextDecoder();
+  let told = "";
+  for await (const chunk of followed.body ?? []) {
+    told += decoder.decode(chunk, { stream: true });
+    if (told.includes("notifications/progress")) await writeFile(file, "");
+  }
+  expect(told).toMatch(/"progressToken":"t","progress":1,"message":"still running".*"text":"done\\n"/s);
+  expect(await plain.text()).toContain('"text":"done\\n"');
 });
 
 test("each call of a batch has its own answer", async () => {

@@ -3,11 +3,12 @@
  * or as events if the client wants to follow the progress of a call.
  */
 
+import { atMost } from "../../at-most.ts";
 import { grants } from "../../auth/api-key.ts";
 import { firstOf } from "../../cut.ts";
 import { NotAcceptable, UnsupportedMediaType } from "../../errors/request.ts";
 import { toHullError } from "../../errors.ts";
-import { formatEvent } from "../../run/events.ts";
+import { formatEvent, HEARTBEAT_MS } from "../../run/events.ts";
 import { parseWithOffset } from "../../run/json.ts";
 import { logError } from "../../run/problem.ts";
 import { exactJson } from "../../skill/exact-json.ts";
@@ -28,6 +29,7 @@ import {
   fault,
   type Message,
   type Outcome,
+  type RequestId,
   type RpcRequest,
   readMessage,
   responseTo,
@@ -159,37 +161,45 @@ async function single(context: RequestContext, request: RpcRequest, text: string
     const unknown = unknownMethod(method);
     return protocol.modern ? refusal(id, unknown) : jsonNow(responseTo(id, unknown));
   }
-  const wanted = wantsEvents(context.request);
-  if (method === "subscriptions/listen") return streamed(context, protocol, request, { token: null, text });
-  const token = method === "tools/call" ? progressToken(params) : null;
-  if (wanted === "only" || (wanted === "yes" && token !== null)) {
-    return streamed(context, protocol, request, { token, text });
+  const listens = method === "subscriptions/listen";
+  const wanted = listens ? "only" : wantsEvents(context.request);
+  const token = method === "tools/call" && wanted !== "no" ? progressToken(params) : null;
+  const left = new AbortController();
+  const signal = AbortSignal.any([context.request.signal, left.signal]);
+  const exchange = exchangeOf(context, protocol, signal, whole(text));
+  const answer = { context, left, id };
+  if (token !== null || wanted === "only") {
+    return streamed({ ...answer, token }, async (watch, send) => {
+      if (listens) await send(acknowledgement(id));
+      return outcomeOf(exchange, request, watch);
+    });
   }
-  const exchange = exchangeOf(context, protocol, context.request.signal, whole(text));
-  return jsonNow(responseTo(id, await outcomeOf(exchange, request, null)));
+  const outcome = outcomeOf(exchange, request, null);
+  const soon = wanted === "no" ? await outcome : await atMost(outcome, HEARTBEAT_MS, () => null);
+  // Clients and proxies wait a few minutes at most for the beginning of an answer.
+  return soon === null ? streamed({ ...answer, token }, () => outcome) : jsonNow(responseTo(id, soon));
 }
+
+interface StreamedAnswer {
+  context: RequestContext;
+  /** Aborted when the client leaves the stream. */
+  left: AbortController;
+  id: RequestId;
+  token: RequestId | null;
+}
+
+type Send = (message: JsonObject) => Promise<void>;
 
 /** Answers with events: notifications first, then the response. The call ends if the client leaves. */
 function streamed(
-  context: RequestContext,
-  protocol: ProtocolVersion,
-  request: RpcRequest,
-  { token, text }: { token: string | number | null; text: string },
+  { context, left, id, token }: StreamedAnswer,
+  carryOut: (watch: Watch | null, send: Send) => Promise<Outcome>,
 ): Response {
-  const left = new AbortController();
-  const body = new EventBody(() => left.abort());
-  const send = (message: JsonObject): Promise<void> => body.write(formatEvent(message, "message"));
-  const sendRedacted = (message: JsonObject): Promise<void> => send(context.redacted(message));
-  const signal = AbortSignal.any([context.request.signal, left.signal]);
-  const exchange = exchangeOf(context, protocol, signal, whole(text));
+  const send: Send = (message) => body.write(formatEvent(message, "message"));
+  const progress = token === null ? null : progressOf(token, (message) => send(context.redacted(message)));
+  const body = new EventBody(() => left.abort(), progress?.goesOn);
   const answered = async (): Promise<void> => {
-    if (request.method === "subscriptions/listen") await send(acknowledgement(request));
-    const outcome = await outcomeOf(
-      exchange,
-      request,
-      token === null ? null : progressOf(token, sendRedacted),
-    );
-    await send(responseTo(request.id, outcome));
+    await send(responseTo(id, await carryOut(progress?.watch ?? null, send)));
     await body.close();
   };
   context.finished = answered();
@@ -198,7 +208,7 @@ function streamed(
 }
 
 /** Confirms a subscription, but to none of the requested parts. */
-function acknowledgement({ id }: RpcRequest): JsonObject {
+function acknowledgement(id: RequestId): JsonObject {
   const params = { _meta: { [SUBSCRIPTION_KEY]: id }, notifications: {} };
   return { jsonrpc: "2.0", method: "notifications/subscriptions/acknowledged", params };
 }

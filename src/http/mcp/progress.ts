@@ -19,8 +19,15 @@ export function progressToken({ _meta }: JsonObject): RequestId | null {
   return isId(token) ? token : null;
 }
 
-/** Sends a run's events as progress. @param send sends one notification */
-export function progressOf(token: RequestId, send: (notification: JsonObject) => Promise<void>): Watch {
+interface Progress {
+  /** Sends a run's events as progress. */
+  watch: Watch;
+  /** Says that the run continues: clients that wait a minute for an answer wait longer then. */
+  goesOn: () => void;
+}
+
+/** @param send sends one notification */
+export function progressOf(token: RequestId, send: (notification: JsonObject) => Promise<void>): Progress {
   let progress = 0;
   let characters = 0;
   let textSentAt = 0;
@@ -29,7 +36,7 @@ export function progressOf(token: RequestId, send: (notification: JsonObject) =>
     const params = { progressToken: token, progress, message: firstOf(message, MAX_MESSAGE) };
     return send({ jsonrpc: "2.0", method: "notifications/progress", params });
   };
-  return async (event) => {
+  const watch: Watch = async (event) => {
     if (event.event !== "delta") {
       const message = messageOf(event);
       if (message !== null) await notify(message);
@@ -41,6 +48,7 @@ export function progressOf(token: RequestId, send: (notification: JsonObject) =>
     textSentAt = Date.now();
     await notify(`${counted(characters, "character")} so far`);
   };
+  return { watch, goesOn: () => void notify("still running") };
 }
 
 function messageOf({ event, data }: RunEvent): string | null {
