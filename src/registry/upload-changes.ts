@@ -11,8 +11,11 @@ import { COLUMNS, MAX_UPLOADS, type Upload, uploadShape, uploadTables } from "./
 /** The most versions to remember of one skill. */
 const MAX_VERSIONS = 100;
 
-/** Selects what uses, or overlaps with, the slug ?1 and the route ?2, which is below the path of the slug ?3. */
-const NEAR = `slug IN (?1, ?3) OR route IN (?2, '/skills/' || ?1) OR route GLOB '/skills/' || ?1 || '/*'`;
+/**
+ * Selects what uses, or overlaps with, the slug ?1 and the route ?2, which is below the path of the slug ?3. SQLite here
+ * takes patterns of at most 50 bytes, so the path of the slug is no pattern.
+ */
+const NEAR = `slug IN (?1, ?3) OR route IN (?2, '/skills/' || ?1) OR instr(route, '/skills/' || ?1 || '/') = 1`;
 /** The parameters of `NEAR`. */
 const near = ({ slug, route }: Card): string[] => {
   return [slug, route, /^\/skills\/([^/]+)/.exec(route)?.[1] ?? slug];

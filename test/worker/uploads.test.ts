@@ -53,6 +53,17 @@ describe("S119: a skill that is uploaded", () => {
     expect(same.map(({ status }) => status).sort()).toEqual([200, 200, 201]);
   });
 
+  it("has a name of up to 64 characters, whatever other skills there are", async () => {
+    const long = "a".repeat(64);
+    const below = skill("elk", `route: /skills/${long}/more\n`);
+    const puts = [
+      await blue.put("fox", skill("fox")),
+      await red.put(long, skill(long)),
+      await blue.put("elk", below),
+    ];
+    expect(puts.map(({ status }) => status)).toEqual([201, 201, 409]);
+  });
+
   it("with a free slug is served to its tenant at once, like any other, and to nobody else", async () => {
     const before = (await red.fetch("/openapi.json")).headers.get("etag");
     const response = await red.put("fox", skill("Fox", "route: /wild/fox\ntimout_ms: 1\n"));
