@@ -17,6 +17,7 @@ import type { StoredValue } from "../registry/tool-config/store.ts";
 import type { LogFields, RunContext, SpanNote, TimingName } from "../run/context.ts";
 import { isTraced } from "../run/spans.ts";
 import { BOT_ID } from "../skill/config/given.ts";
+import { IsolatePlaces } from "../tool/isolate/places.ts";
 
 /** The id that the client sent, if it is a plain word, else a new one. */
 export function requestIdOf(request: Request): string {
@@ -36,6 +37,7 @@ export class RequestContext implements RunContext {
   /** Keeps work alive after the response. */
   readonly background: Background;
   readonly clock: Clock;
+  readonly isolatePlaces: IsolatePlaces;
   /** The mounted route that matched the request; `skill` for the routes of skills. */
   route = "none";
   readonly log: LogFields;
@@ -84,6 +86,7 @@ export class RequestContext implements RunContext {
     this.settings = deployment.settings;
     this.background = background;
     this.clock = outer?.clock ?? new SharedClock();
+    this.isolatePlaces = outer?.isolatePlaces ?? new IsolatePlaces();
     this.startedAt = outer?.startedAt ?? Date.now();
     this.log = outer?.log ?? {};
     this.afterwards = outer?.afterwards ?? [];

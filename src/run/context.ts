@@ -6,6 +6,7 @@ import type { Bindings, Settings } from "../env.ts";
 import type { Background } from "../log.ts";
 import { type Clock, SharedClock } from "../model/clock.ts";
 import type { StoredValue } from "../registry/tool-config/store.ts";
+import { IsolatePlaces } from "../tool/isolate/places.ts";
 
 /** Parts of a run's time that Hull measures separately. */
 export type TimingName = "queue" | "run" | "llm" | "tools" | "upstream";
@@ -54,6 +55,7 @@ export interface RunContext {
   readonly background: Background;
   /** Its limits share one timer. */
   readonly clock: Clock;
+  readonly isolatePlaces: IsolatePlaces;
   readonly log: LogFields;
   /** Ended spans for the log line; absent if the log line has none. */
   readonly spans?: SpanNote[];
@@ -90,6 +92,7 @@ export function detachedContext(
     storedConfig: new Map(),
     background,
     clock: new SharedClock(),
+    isolatePlaces: new IsolatePlaces(),
     log: {},
     ...(settings.logsSpans ? { spans: [] } : {}),
     get durationMs() {

@@ -19,6 +19,7 @@ const ARGS = JSON.stringify({ text: "one two three" });
 const WORKER = `
 import { callHandler } from "./src/tool/isolate/handler.ts";
 import { Isolates } from "./src/tool/isolate/isolate.ts";
+import { IsolatePlaces } from "./src/tool/isolate/places.ts";
 const empty = { compatibilityDate: "2026-10-20", mainModule: "m.js", modules: { "m.js": ${JSON.stringify(EMPTY_ISOLATE)} }, globalOutbound: null };
 const tool = { name: "count_words", script: "scripts/count_words.js" };
 let count = 0;
@@ -33,7 +34,7 @@ export default {
     const call = { tool, args: JSON.parse(text), callId: "c", sessionId: null, bot: null, models: {}, config: {}, env: {},
       timeoutMs: 10_000, signal: request.signal, note() {} };
     isolates ??= new Isolates(LOADER);
-    const isolate = { isolates, id: fresh ? "handler " + count++ : "handler", outbound: null, guarded: true,
+    const isolate = { isolates, places: new IsolatePlaces(), id: fresh ? "handler " + count++ : "handler", outbound: null, guarded: true,
       source: async () => ${JSON.stringify(HANDLER)} };
     const { outcome } = await callHandler(call, isolate, { files: [], python: null });
     return Response.json(outcome.value, { status: outcome.fault === null ? 200 : 500 });

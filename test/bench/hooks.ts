@@ -9,6 +9,7 @@ const WORKER = `
 import { Redactor } from "./src/redact.ts";
 import { callInIsolate } from "./src/tool/isolate/hook.ts";
 import { Isolates } from "./src/tool/isolate/isolate.ts";
+import { IsolatePlaces } from "./src/tool/isolate/places.ts";
 const redactor = new Redactor([]);
 let isolates = null;
 const empty = { compatibilityDate: "2026-10-20", mainModule: "m.js", modules: { "m.js": ${JSON.stringify(EMPTY_ISOLATE)} }, globalOutbound: null };
@@ -18,7 +19,7 @@ export default {
     if (new URL(request.url).pathname === "/empty")
       return new Response(await LOADER.get("empty", () => empty).getEntrypoint().call(text));
     isolates ??= new Isolates(LOADER);
-    const call = { isolates, id: "hook", source: async () => ${JSON.stringify(HOOK)}, exportName: "turn",
+    const call = { isolates, places: new IsolatePlaces(), id: "hook", source: async () => ${JSON.stringify(HOOK)}, exportName: "turn",
       payload: JSON.parse(text), timeoutMs: 10_000, signal: undefined, redactor, guarded: true };
     return Response.json(await callInIsolate(call));
   },

@@ -5,6 +5,7 @@ import { sha256 } from "../../src/bytes.ts";
 import { Deployment } from "../../src/deployment.ts";
 import { callHook, type HookCall } from "../../src/run/agent/hooks.ts";
 import type { Json } from "../../src/skill/manifest.ts";
+import { IsolatePlaces } from "../../src/tool/isolate/places.ts";
 import { Client, entry, mockSkill } from "./served.ts";
 import { type Tenant, tenant } from "./tenant.ts";
 
@@ -71,7 +72,15 @@ beforeAll(async () => {
 });
 
 const call = (exportName: string, payload: Json = null, more: Partial<HookCall> = {}): Promise<Json> =>
-  callHook({ deployment: client.deployment, tenant: "acme", module, exportName, payload, ...more });
+  callHook({
+    deployment: client.deployment,
+    places: new IsolatePlaces(),
+    tenant: "acme",
+    module,
+    exportName,
+    payload,
+    ...more,
+  });
 const failure = (work: Promise<Json>) =>
   work.then(
     (value) => ({ value }),

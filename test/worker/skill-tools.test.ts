@@ -3,6 +3,7 @@ import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { readEvents } from "../support/sse.ts";
 import { withFaults } from "./faulty-storage.ts";
 import { Client, mockSkill } from "./served.ts";
+import { strictLoader } from "./strict-loader.ts";
 
 const client = new Client({ HULL_ENV: "local", HULL_LLM: '{"llm":{"mock_routes":true}}' });
 type Body = Record<string, unknown>;
@@ -21,6 +22,7 @@ const folder = (name: string, tools: object[], scripts: Record<string, string>, 
   ...Object.fromEntries(Object.entries(scripts).map(([tool, code]) => [`scripts/${tool}.js`, code])),
 });
 
+const CROWD = ["one", "two", "three", "four", "five", "six"];
 const FOLDERS = {
   "count-words": folder("count-words", [declared("count_words")], {
     count_words: `export default async function handler(args) {
@@ -72,6 +74,11 @@ const FOLDERS = {
   "told-json": { "SKILL.md": mockSkill("told-json", "output: json\n") },
   writes: { "SKILL.md": mockSkill("writes", "workspace_tools: true\n") },
   makes: { "SKILL.md": mockSkill("makes", "workspace_tools: true\noutput: file\n") },
+  crowd: folder(
+    "crowd",
+    CROWD.map((name) => declared(name)),
+    Object.fromEntries(CROWD.map((name) => [name, `export default () => "by ${name}"`])),
+  ),
   risky: folder("risky", [declared("wipe", { "x-risk": "dangerous" })], {
     wipe: "export default () => 'wiped'",
   }),
@@ -507,6 +514,26 @@ describe("a session", () => {
     expect([...first.results, ...second.results]).toEqual(["one ", "one two"]);
     expect(await text("/sessions/w1/files/notes/append.txt")).toBe("one two");
   });
+
+  it.each(["/runs", "/sessions/crowd/runs"])(
+    "works with as few isolates at once as a request may: %s",
+    async (path) => {
+      const crowded = new Client();
+      const { LOADER } = crowded.env;
+      if (LOADER === undefined) throw new TypeError("no loader");
+      const loader = strictLoader(LOADER);
+      crowded.env.LOADER = loader;
+      if (path !== "/runs") await crowded.post("/sessions", { id: "crowd" });
+      const mock = [
+        { tool_calls: CROWD.map((name) => ({ name, arguments: { text: "x" } })) },
+        { text: "end" },
+      ];
+      const answer = await crowded.post(path, { prompt: "go", options: { mock, skills: ["crowd"] } });
+
+      expect(resultsOf(await answer.json())).toEqual(CROWD.map((name) => `by ${name}`));
+      expect(loader.atOnce).toBe(4);
+    },
+  );
 
   it("holds the calls of any llm skill that name it, in the form that the skill promises", async () => {
     await post("/sessions", { id: "w3" });

@@ -118,7 +118,12 @@ async function define(args: JsonObject, { context, spec, stores }: Made): Promis
   if (typeof read === "string") return failed(read);
   const { isolates } = context.deployment;
   if (isolates === null) return failed("Tools cannot be defined here: the deployment has no LOADER binding.");
-  const isolate = { isolates, source: async () => read.code, guarded: context.settings.local };
+  const isolate = {
+    isolates,
+    places: context.isolatePlaces,
+    source: async () => read.code,
+    guarded: context.settings.local,
+  };
   const fault = await handlerFault(isolate, `scripts/${read.name}.js`, MAX_LOAD_MS);
   if (fault !== null) return failed(`The code cannot be loaded: ${context.settings.redactor.text(fault)}`);
   const defined = persistent ? await stored(context, read) : ofSession(context, read);

@@ -9,6 +9,7 @@ import { readBytes } from "../../registry/published.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, SkillRecord } from "../../skill/manifest.ts";
 import { callInIsolate } from "../../tool/isolate/hook.ts";
+import type { IsolatePlaces } from "../../tool/isolate/places.ts";
 import { resolveHook } from "../../tool/isolate/resolve-hook.ts";
 import type { RunContext } from "../context.ts";
 
@@ -78,12 +79,13 @@ export function callRunHook(
     throw new InvalidRequest({ option: reference, detail: `The run names no hook "${reference}".` });
   }
   const { module, exportName, fresh } = target;
-  const { deployment, tenant } = context;
-  return callHook({ deployment, tenant, module, exportName, payload, fresh, signal });
+  const { deployment, isolatePlaces: places, tenant } = context;
+  return callHook({ deployment, places, tenant, module, exportName, payload, fresh, signal });
 }
 
 export interface HookCall {
   deployment: Deployment;
+  places: IsolatePlaces;
   tenant: string;
   /** SHA-256 of the module. */
   module: string;
@@ -102,10 +104,11 @@ export interface HookCall {
  * @throws HookFailed HookInvalid HookTimeout HooksUnavailable, and the signal's reason
  */
 export function callHook(call: HookCall): Promise<Json> {
-  const { deployment, tenant, module, exportName, payload, signal } = call;
+  const { deployment, places, tenant, module, exportName, payload, signal } = call;
   const { redactor, local, hook_timeout_ms } = deployment.settings;
   return callInIsolate({
     isolates: deployment.isolates,
+    places,
     // A digest has a fixed length, so no other tenant's name makes the same id.
     id: call.fresh === true ? null : `hooks:${tenant}:${module}`,
     source: async () => new Response(await readBytes(deployment.env, "module", module)).text(),

@@ -78,7 +78,7 @@ export function lostCall(): HandlerOutcome {
  * @param source text of a module that is in no registry; it is always loaded afresh
  */
 async function isolateOf(
-  { deployment, env, settings, tenant }: RunContext,
+  { deployment, isolatePlaces, env, settings, tenant }: RunContext,
   call: HandlerCall,
   source: string | null,
 ): Promise<HandlerIsolate | null> {
@@ -89,6 +89,7 @@ async function isolateOf(
   const shared = source === null && record.uploaded_by === undefined;
   return {
     isolates,
+    places: isolatePlaces,
     id: shared ? await deployment.isolateNames.nameOf(tenant, call) : null,
     source: async () => source ?? new Response(await readBytes(env, "module", module ?? "")).text(),
     outbound: tool.network === null ? null : outboundOf(tool.network),

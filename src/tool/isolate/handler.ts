@@ -24,6 +24,7 @@ import {
   withinTime,
 } from "./isolate.ts";
 import { guardLoops } from "./loop-guard.ts";
+import type { IsolatePlaces } from "./places.ts";
 
 /** Longest result, in UTF-16 units of JSON. */
 const MAX_RESULT = 5_000_000;
@@ -39,6 +40,7 @@ const MARGIN_MS = 2000;
 /** The isolate that runs a call. */
 export interface HandlerIsolate {
   isolates: Isolates;
+  places: IsolatePlaces;
   /** Isolates with the same id share the module's state; `null`: one for this call alone. */
   id: string | null;
   /** Text of the ES module. */
@@ -92,15 +94,17 @@ export async function callHandler(
     outcome: failedCall(fault, error, Date.now() - started),
     changes: UNCHANGED,
   });
-  const rpc = signal.aborted
-    ? null
-    : await isolateOf(isolate, { script: scriptOf(tool), env: call.env, timeoutMs });
-  // The call may be cancelled while the module is read.
-  if (rpc === null || signal.aborted) return ended("cancelled", CANCELLED);
-  const { promise: over, resolve: end } = Promise.withResolvers<void>();
-  const callback = listener(call, help, over);
-  const asked = rpc.run(JSON.stringify(harnessCall(call, help)), [...help.files], callback);
-  const outcome = await withinTime(asked, timeoutMs + MARGIN_MS, signal).finally(end);
+  const outcome = await isolate.places.hold(isolate.id, signal, async (): Promise<IsolateOutcome> => {
+    const rpc = signal.aborted
+      ? null
+      : await isolateOf(isolate, { script: scriptOf(tool), env: call.env, timeoutMs });
+    // The call may be cancelled while the module is read.
+    if (rpc === null || signal.aborted) return { by: "signal" };
+    const { promise: over, resolve: end } = Promise.withResolvers<void>();
+    const callback = listener(call, help, over);
+    const asked = rpc.run(JSON.stringify(harnessCall(call, help)), [...help.files], callback);
+    return withinTime(asked, timeoutMs + MARGIN_MS, signal).finally(end);
+  });
   if (outcome.by === "signal") return ended("cancelled", CANCELLED);
   const late = () => {
     if (isolate.id !== null) isolate.isolates.abandon(isolate.id);
@@ -132,12 +136,10 @@ export async function handlerFault(
   timeoutMs: number,
 ): Promise<string | null> {
   const of = { script: name, env: {}, timeoutMs };
-  const rpc = await isolateOf({ ...isolate, id: null, outbound: null }, of);
-  const outcome: IsolateOutcome = await withinTime(
-    rpc.check(fromHarness(name), timeoutMs),
-    timeoutMs + MARGIN_MS,
-    undefined,
-  );
+  const outcome = await isolate.places.hold(null, undefined, async (): Promise<IsolateOutcome> => {
+    const rpc = await isolateOf({ ...isolate, id: null, outbound: null }, of);
+    return withinTime(rpc.check(fromHarness(name), timeoutMs), timeoutMs + MARGIN_MS, undefined);
+  });
   if (outcome.by === "error") return outcome.message;
   if (outcome.by !== "answer") return `it was not loaded within ${timeoutMs} ms`;
   const { value } = outcome;

@@ -10,6 +10,7 @@ import HARNESS from "./harness.mjs?raw";
 import HOOK_HARNESS from "./hook-harness.mjs?raw";
 import { answerParts, type IsolateCode, type Isolates, overCpu, withinTime } from "./isolate.ts";
 import { guardLoops } from "./loop-guard.ts";
+import type { IsolatePlaces } from "./places.ts";
 
 const MAIN = "hull.js";
 
@@ -30,6 +31,7 @@ const OUT_OF_TURN = "its isolate answered out of turn";
 interface IsolateCall {
   /** `null`: the deployment has none. */
   isolates: Isolates | null;
+  places: IsolatePlaces;
   /** Isolates with the same id may share state; `null`: one for this call alone. */
   id: string | null;
   source: () => Promise<string>;
@@ -45,17 +47,20 @@ interface IsolateCall {
 
 /** @throws HookFailed HookInvalid HookTimeout HooksUnavailable, and the signal's reason */
 export async function callInIsolate(call: IsolateCall): Promise<Json> {
-  const { id, exportName: hook, payload, redactor, timeoutMs, signal, guarded } = call;
+  const { id, places, exportName: hook, payload, redactor, timeoutMs, signal, guarded } = call;
   signal?.throwIfAborted();
   const isolates = present(call.isolates);
   const limits = { cpuMs: timeoutMs, subRequests: 0 };
   const code = async () => codeOf(await call.source(), guarded);
-  const isolate: Fetcher<HarnessRpc> =
-    id === null ? isolates.fresh(await code(), limits) : isolates.warm(id, code, limits);
-  signal?.throwIfAborted();
-  const asked = payload === null ? null : JSON.stringify(payload);
   const failed = (reason: string) => new HookFailed({ hook, reason: shortened(redactor.text(reason)) });
-  const outcome = await withinTime(isolate.call(hook, asked, timeoutMs, MAX_RESULT), timeoutMs, signal);
+  const outcome = await places.hold(id, signal, async () => {
+    signal?.throwIfAborted();
+    const isolate: Fetcher<HarnessRpc> =
+      id === null ? isolates.fresh(await code(), limits) : isolates.warm(id, code, limits);
+    signal?.throwIfAborted();
+    const asked = payload === null ? null : JSON.stringify(payload);
+    return withinTime(isolate.call(hook, asked, timeoutMs, MAX_RESULT), timeoutMs, signal);
+  });
   if (outcome.by === "signal") throw signal?.reason;
   if (outcome.by === "error" && !overCpu(outcome.message)) throw failed(outcome.message);
   const answer = outcome.by === "answer" ? answerParts(outcome.value) : undefined;
