@@ -74,12 +74,15 @@ function messageBlocks(
   return withSpokenReasoning(blocks);
 }
 
-/** The text of a content, and the reasoning that Mistral puts into parts of it. */
-export function contentTexts(content: string | readonly unknown[] | null | undefined): {
+/**
+ * The text of a content, and the reasoning that Mistral puts into parts of it. Workers AI sends a piece of text that is a
+ * JSON value, such as a digit, as this value.
+ */
+export function contentTexts(content: string | number | boolean | readonly unknown[] | null | undefined): {
   text: string;
   thought: string;
 } {
-  if (typeof content === "string") return { text: content, thought: "" };
+  if (typeof content !== "object") return { text: String(content ?? ""), thought: "" };
   const parts = (content ?? []).filter(isObject);
   const thoughts = parts.flatMap(({ type, thinking }) =>
     type === "thinking" && Array.isArray(thinking) ? thinking.filter(isObject) : [],
@@ -137,7 +140,7 @@ function messageShape() {
     extra_content: z.optional(z.custom<Json>()),
   });
   return z.object({
-    content: z.nullish(z.union([z.string(), z.array(part)])),
+    content: z.nullish(z.union([z.string(), z.number(), z.boolean(), z.array(part)])),
     refusal: text(),
     reasoning: text(),
     reasoning_content: text(),

@@ -112,7 +112,6 @@ export function createOpenAiStream(target: WireTarget, sink: Sink): StreamReader
 
 /** The content of a delta: a string, or a list of parts. */
 function contentOf(content: Json | undefined, odd: (what: string) => Error): ReturnType<typeof contentTexts> {
-  const known = typeof content === "string" || content === undefined || content === null;
-  if (!known && !Array.isArray(content)) throw odd("a delta");
+  if (isObject(content)) throw odd("a delta");
   return contentTexts(content);
 }

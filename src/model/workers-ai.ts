@@ -123,7 +123,8 @@ interface LegacyParts {
 function legacyParts(value: unknown, asked: Asked): LegacyParts | null {
   if (!isObject(value) || "choices" in value || !("response" in value || "tool_calls" in value)) return null;
   const { response, tool_calls, usage } = readShape(legacyAnswer, value, asked);
-  const content = typeof response === "string" ? response : response ? JSON.stringify(response) : "";
+  const said = response ?? "";
+  const content = typeof said === "string" ? said : JSON.stringify(said);
   const calls = (tool_calls ?? []).map((call) => {
     const legacy = legacyCall.safeParse(call);
     return legacy.success ? { function: legacy.data } : call;

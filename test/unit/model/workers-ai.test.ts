@@ -95,6 +95,25 @@ test("a character that a stream cuts in two is heard whole", async () => {
   expect(heard).toEqual(["a", "😀b"]);
 });
 
+test("digits that Workers AI streams as numbers are text, in both shapes of chunk, and in a whole answer", async () => {
+  const chat = (content: unknown) => ({ choices: [{ index: 0, delta: { content } }] });
+  const end = { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] };
+  const stream = { stream: true };
+  for (const [answer, heard] of [
+    [sse({ response: "$" }, { response: 0 }, { response: "." }, { response: 5 }, "[DONE]"), "$0.5"],
+    [sse(chat("$"), chat(0), chat("."), chat(5), end, "[DONE]"), "$0.5"],
+  ] as const) {
+    const asked = await ask(async () => answer, stream);
+    expect(asked.heard.join("")).toBe(heard);
+    expect(asked.turn.blocks).toEqual([{ type: "output_text", text: heard }]);
+  }
+  for (const answer of [{ response: 0 }, { choices: [{ message: { content: 0 }, finish_reason: "stop" }] }]) {
+    expect((await ask(async () => answer, { stream: false })).turn.blocks).toEqual([
+      { type: "output_text", text: "0" },
+    ]);
+  }
+});
+
 test("options go in as the binding's schemas have them", async () => {
   const inputs: unknown[] = [];
   const schema = { schema: { type: "object" }, strict: true };
