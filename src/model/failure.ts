@@ -56,11 +56,11 @@ interface ClassedFailure extends Answered {
 /** The error and retry for an answer with an error status. */
 export function failureOfStatus({ status, text, ...answered }: StatusFailure): Failure {
   const failure = classify({ status, body: text });
-  const { retry_after_ms } = answered;
+  const retry_after_ms = answered.retry_after_ms ?? retryInfoMs(text);
   const words = providerWords(parsedJson(text) ?? text);
   return {
     ok: false,
-    error: errorOfStatus({ ...answered, ...words, provider_status: status, failure }),
+    error: errorOfStatus({ ...answered, retry_after_ms, ...words, provider_status: status, failure }),
     retry: RETRYABLE.has(status) && !FINAL.includes(failure.reason),
     ...(retry_after_ms === undefined ? {} : { retry_after_ms }),
   };
@@ -94,6 +94,12 @@ export function retryAfterMs(header: string | null, now: number): number | undef
   if (/^\d+(\.\d+)?$/.test(text)) return Math.min(Number(text), MOST_SECONDS) * 1000;
   const date = /[a-z]/i.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+}
+
+/** The pause in ms that Google asks for in its document (`google.rpc.RetryInfo`): it sends no `Retry-After`. */
+function retryInfoMs(text: string): number | undefined {
+  const seconds = /"retryDelay":\s*"(\d{1,9}(?:\.\d+)?)s"/.exec(text)?.[1];
+  return seconds === undefined ? undefined : Number(seconds) * 1000;
 }
 
 /** Whether the same call may succeed later. */

@@ -75,10 +75,11 @@ const STOP_REASONS = new Map<string, StopReason>([
   ["pause_turn", "pause"],
   ["refusal", "refusal"],
   ["content_filter", "refusal"],
-  // Mistral, Text Generation Inference, Together, Cohere, Zhipu.
+  // Mistral, Text Generation Inference, Together, LM Studio, Cohere, Zhipu.
   ["model_length", "max_tokens"],
   ["eos_token", "end_turn"],
   ["eos", "end_turn"],
+  ["end", "end_turn"],
   ["complete", "end_turn"],
   ["tool_call", "tool_use"],
   ["sensitive", "refusal"],

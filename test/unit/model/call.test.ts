@@ -134,6 +134,14 @@ describe("attempts", () => {
     expect(clock.waits).toEqual([2000, 1000]);
   });
 
+  test("so does the pause that Google asks for in its document (S88)", async () => {
+    const clock = fakeClock();
+    const details = [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "2.5s" }];
+    fake.script([{ status: 429, body: [{ error: { code: 429, message: "quota", details } }] }]);
+    await call({ clock });
+    expect(clock.waits).toEqual([2500]);
+  });
+
   test.each<[string, string, Partial<CallOptions>]>([
     ["over 30 s", "31", { timeout_ms: 90_000, clock: fakeClock() }],
     ["past the timeout", "6", {}],

@@ -363,6 +363,12 @@ describe("what can be understood", () => {
       { stop_reason: "end_turn" },
     ],
     [
+      "LM Studio's word for an end",
+      "openai-chat",
+      choice({ content: "a" }, "end"),
+      { stop_reason: "end_turn" },
+    ],
+    [
       "one word for a call",
       "openai-chat",
       choice({ tool_calls: [{ id: "c", function: { name: "t" } }] }, "TOOL_CALL"),
