@@ -128,6 +128,10 @@ async function toTheEnd(
 const tooLong = ({ max_event, unusable }: FrameOptions): HullError =>
   unusable(`one of its events is longer than ${max_event} characters`);
 
+const ERROR_FIELD = "error:";
+/** The longest line with it. */
+const MAX_ERROR_LINE = 65_536;
+
 function sseCutter(options: FrameOptions, onEvent: (event: StreamEvent) => void): Cutter {
   let overflow = false;
   const parser = createParser({
@@ -141,8 +145,17 @@ function sseCutter(options: FrameOptions, onEvent: (event: StreamEvent) => void)
       if (error.field === "error") onEvent({ event: "error", data: error.value ?? "" });
     },
   });
+  /** The beginning of a line that may be this field: the parser drops pieces of fields that it does not know. */
+  let held = "";
+  let newLine = true;
   const feed = (text: string): void => {
-    parser.feed(text);
+    const all = held + text;
+    const start = Math.max(all.lastIndexOf("\n"), all.lastIndexOf("\r")) + 1;
+    const line = all.slice(start);
+    const mayBeError = line.startsWith(ERROR_FIELD) || ERROR_FIELD.startsWith(line);
+    held = mayBeError && line.length <= MAX_ERROR_LINE && (newLine || start > 0) ? line : "";
+    newLine = held !== "" || line === "";
+    parser.feed(held === "" ? all : all.slice(0, start));
     if (overflow) throw tooLong(options);
   };
   return { feed, end: () => feed("\n\n") };

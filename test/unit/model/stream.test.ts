@@ -142,6 +142,16 @@ test("an event without its closing blank line counts; caps end a stream", async 
     return data;
   };
   expect(await read("data: a\n\ndata: b")).toEqual(["a", "b"]);
+  // llama.cpp's field for an error, cut in its name and in its value.
+  for (const blanks of [38, 30]) {
+    const long = "a".repeat(blanks);
+    expect(await read(`data: ${long}\n\nerror: 1234567890\r\n\r\ndata: b`)).toEqual([
+      long,
+      "1234567890",
+      "b",
+    ]);
+  }
+  expect(await read("errors: 1\n\nerror: 2")).toEqual(["2"]);
   await expect(read(`data: ${"x".repeat(150)}`)).rejects.toThrow(/longer than 100 characters/);
   await expect(read("data: a\n\n".repeat(200))).rejects.toThrow(/longer than 1000 bytes/);
   framing = "ndjson";
