@@ -82,6 +82,17 @@ describe("chat completions", () => {
     expect(answer).toMatchObject({ generated_files: [{ filename: "ode" }] });
   });
 
+  test("tell the model which files the user gets, and how many files the answer lacks", async () => {
+    fake.script([python("[open(f'{n:03}', 'w').write('x') for n in range(102)]"), { text: "Done." }]);
+    const container = { skills: [{ type: "custom", skill_id: "odes-of-praise" }], injection: "full" };
+    const body = { model: "claude-opus-4-6", messages, container };
+    const { data, response } = await openai.chat.completions.create(body).withResponse();
+    const told = JSON.stringify(fake.requests[1]?.body.messages);
+    expect(told).toContain("/099 (1 byte)\\nThe user does not get 2 further files.");
+    expect(data).toMatchObject({ generated_files: Array(100).fill({ filename: expect.any(String) }) });
+    expect(response.headers.get("x-hull-warnings")).toBe("files_not_stored");
+  });
+
   test("stream the texts of all rounds, and end with container and files", async () => {
     const turns = [{ text: "Wait. ", ...bash("echo 1 > out.parquet") }, { text: "Done." }];
     fake.script([...turns, ...turns]);
