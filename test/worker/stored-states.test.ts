@@ -50,6 +50,9 @@ async function answer(session: string): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }
+interface Heard extends Body {
+  recorded_messages: { role: string; content: unknown }[];
+}
 interface Awaiting {
   awaiting?: { tool_call_id: string }[];
 }
@@ -225,6 +228,39 @@ const GO_ON: Record<string, (stored: StoredCase) => Promise<void>> = {
       parallel_tool_calls: false,
       output: [{ content: [{ text: "The mock model got a prompt of 1 word: Go." }] }],
     });
+  },
+  /** A daemon whose event waits for an approval that came too late; two more wait, and a year's schedule has passed. */
+  async daemon({ id }) {
+    const path = `/daemons/${id}`;
+    const idle = async (iterations: number): Promise<Heard> => {
+      for (;;) {
+        const daemon = await get<Heard>(path);
+        if (daemon.total_iterations === iterations && daemon.daemon_state === "idle") return daemon;
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+    };
+    const events = ({ recorded_messages }: Heard): unknown[] =>
+      recorded_messages.flatMap(({ role, content }) =>
+        role === "user" && String(content).startsWith('{"n"') ? [content] : [],
+      );
+    const heard = [1, 2, 3].map((n) => JSON.stringify({ n }));
+    // The answer to each event, the call that was refused, and the answer to the schedule.
+    const caughtUp = await idle(6);
+    expect(caughtUp).toMatchObject({
+      status: "running",
+      queued_event_count: 0,
+      last_wake: { reason: "cron" },
+      total_text: expect.stringMatching(/^readyonetwothree/),
+    });
+    expect(events(caughtUp)).toEqual(heard);
+    expect((await post(`${path}/events`, { n: 4 })).status).toBe(202);
+    await idle(7);
+    const { snapshot_path } = await get<{ snapshot_path: string | null }>(path);
+    const snapshot = await get<Heard>(
+      snapshot_path === null ? path : `/sessions/${id}/files/${snapshot_path}`,
+    );
+    expect(events(snapshot)).toEqual([...heard, JSON.stringify({ n: 4 })]);
+    expect((await send("DELETE", path)).status).toBe(204);
   },
   /** Nobody gave it in its time. */
   async session_approval({ id }) {
