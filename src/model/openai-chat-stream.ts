@@ -86,7 +86,8 @@ export function createOpenAiStream(target: WireTarget, sink: Sink): StreamReader
         finishReason = choice.finish_reason;
         complete = true;
       }
-      const { delta } = choice;
+      // A server that cannot stream may send its whole message as one event.
+      const delta = choice.delta ?? choice.message;
       if (isObject(delta)) takeDelta(delta);
       else if (delta !== undefined && delta !== null) throw odd("a delta");
       return false;

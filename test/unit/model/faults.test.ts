@@ -427,6 +427,12 @@ describe("what can be understood", () => {
       { blocks: [text("a")] },
     ]),
     [
+      "a whole answer as the only event of a stream",
+      "openai-chat",
+      stream({ choices: [{ message: { content: "a" }, finish_reason: "stop" }] }, "[DONE]"),
+      { blocks: [text("a")] },
+    ],
+    [
       "a whole answer that is declared as a stream",
       "openai-chat",
       { chunks: json({ choices: [{ message: { content: "a" }, finish_reason: "stop" }] }) },
