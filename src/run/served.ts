@@ -13,6 +13,7 @@ import { eachOnce } from "../llm/result.ts";
 import { once } from "../memo.ts";
 import type { ModelRegistry } from "../model/registry/definition.ts";
 import { tokenCounts } from "../model/usage.ts";
+import { counted } from "../plural.ts";
 import type { Manifest } from "../skill/manifest.ts";
 import { specModel } from "./agent/options.ts";
 import { profileOf } from "./agent/profile.ts";
@@ -35,6 +36,9 @@ import { checkedText, textType } from "./served-text.ts";
 import { decodeUtf8 } from "./utf8.ts";
 import type { WorkspaceAccess } from "./workspace/access.ts";
 import { TemporaryWorkspace } from "./workspace/temporary.ts";
+
+/** Most titles in the warning about artifacts. */
+const MAX_TITLES = 5;
 
 type LlmSettings = NonNullable<Manifest["llm"]>;
 
@@ -204,8 +208,12 @@ async function servedSpec(
 const callerText = ({ text }: RunHandle["input"]): string =>
   text === null ? "" : decodeUtf8(text, "The input");
 
-function outputOf({ record, context }: RunHandle, run: RunState, warnings: readonly Warning[]): RunOutput {
-  const warned = context.redacted(eachOnce(warnings));
+function outputOf(
+  { record, context, streaming }: RunHandle,
+  run: RunState,
+  warnings: readonly Warning[],
+): RunOutput {
+  const warned = context.redacted(eachOnce([...warnings, ...(streaming ? [] : withoutArtifacts(run))]));
   const answer = servedAnswer(run);
   const text = context.settings.redactor.text(answer.text);
   const usage = { ...tokenCounts(run.totals), rounds: run.iterations, tools: run.tools_used.length };
@@ -218,4 +226,13 @@ function outputOf({ record, context }: RunHandle, run: RunState, warnings: reado
     },
     done: { finish_reason: answer.finish_reason, usage, ...warned },
   };
+}
+
+/** The warning of an answer that is a text alone: its events would have the artifacts. */
+function withoutArtifacts({ artifacts = [] }: RunState): Warning[] {
+  if (artifacts.length === 0) return [];
+  const titles = artifacts.slice(0, MAX_TITLES).map(({ title }) => JSON.stringify(title));
+  const names = [...titles, ...(artifacts.length > MAX_TITLES ? ["…"] : [])].join(", ");
+  const message = `The answer lacks ${counted(artifacts.length, "artifact")}: ${names}. Ask for events (Accept: text/event-stream), or call the skill in a session.`;
+  return [{ code: "artifacts_left_out", message }];
 }

@@ -79,6 +79,9 @@ const FOLDERS = {
     CROWD.map((name) => declared(name)),
     Object.fromEntries(CROWD.map((name) => [name, `export default () => "by ${name}"`])),
   ),
+  draws: folder("draws", [declared("draw")], {
+    draw: `export default ({ text }) => ({ __artifact__: true, type: "html", title: text, content: "<p>" })`,
+  }),
   risky: folder("risky", [declared("wipe", { "x-risk": "dangerous" })], {
     wipe: "export default () => 'wiped'",
   }),
@@ -172,6 +175,25 @@ describe("a served skill", () => {
     expect([response.status, text]).toEqual([200, expect.stringMatching(/permission_denied.*dangerous/)]);
     const free = await client.fetch("/skills/risky", { method: "POST", body: "now" });
     expect(await free.text()).toContain("wiped");
+  });
+
+  it("warns that its plain answer lacks its artifacts; events and a session have them", async () => {
+    const tool_calls = [{ name: "draw", arguments: { text: "Page" } }];
+    const ask = async (query = "", headers = {}) => {
+      await post("/llm/mocks", [{ tool_calls }, { text: "end" }]);
+      return client.fetch(`/skills/draws${query}`, { method: "POST", body: "go", headers });
+    };
+    const plain = await ask();
+    expect([await plain.text(), plain.headers.get("x-hull-warnings")]).toEqual(["end", "artifacts_left_out"]);
+    const events = await readEvents(await ask("", { accept: "text/event-stream" }));
+    expect(events.find(({ event }) => event === "artifact")?.data).toMatchObject({ title: "Page" });
+    expect(events.at(-1)?.data).not.toHaveProperty("warnings");
+    await client.post("/sessions", { id: "draws" });
+    const kept = await ask("?session_id=draws");
+    await client.fetch("/llm/mocks", { method: "DELETE" });
+    expect([await kept.text(), kept.headers.get("x-hull-warnings")]).toEqual(["end", null]);
+    const { data } = await (await client.fetch("/sessions/draws/artifacts")).json<{ data: object[] }>();
+    expect(data).toMatchObject([{ title: "Page" }]);
   });
 
   it("names as many of its files in a header as HTTP clients accept, and all of them in JSON", async () => {
