@@ -125,9 +125,15 @@ describe("a runner that is down", () => {
     const circuit = new RunnerCircuit("at x", ({ event }) => notes.push(event));
     let runner = await startRunner();
     let tries = 0;
-    const fetch: Runner["fetch"] = (path, request) => {
+    // However long a start takes, a waiting call has attempts left: those after the first few wait for it.
+    let [early, started] = [Number.POSITIVE_INFINITY, Promise.withResolvers<void>()];
+    const fetch: Runner["fetch"] = async (path, request) => {
       tries += 1;
+      if (tries > early) await started.promise;
       return runner.fetch(path, request);
+    };
+    const holdAfter = (count: number): void => {
+      [tries, early, started] = [0, count, Promise.withResolvers<void>()];
     };
     const answer = (later_ms = 0): Promise<string> => {
       const wanted = spec({ digest: files.digest, argv: ["echo", "x"], detach: true });
@@ -141,23 +147,27 @@ describe("a runner that is down", () => {
     };
     const restart = async (): Promise<void> => {
       runner = await startRunner({ from: runner });
+      early = Number.POSITIVE_INFINITY;
+      started.resolve();
     };
     try {
       expect((await call())[0]).toBe("x\n");
       await runner.kill("SIGKILL");
-      const waiting = call();
+      holdAfter(2);
+      const waiting = answer();
       await until(
         () => tries,
         (made) => made > 1,
       );
       await restart();
-      expect((await waiting)[0]).toBe("x\n");
+      expect(await waiting).toBe("x\n");
       expect(notes).toEqual([]);
 
       await runner.kill("SIGKILL");
       expect(await call()).toEqual([expect.stringContaining("The runner at x, which"), 7]);
       expect(await call()).toEqual([expect.stringContaining("runner_unavailable"), 1]);
       expect(await call()).toEqual([expect.stringContaining("runner_unavailable"), 1]);
+      holdAfter(3);
       const [probe, ...others] = [answer(30_000), answer(30_000), answer(30_000)];
       expect(await Promise.all(others)).toEqual(Array(2).fill(expect.stringContaining("runner_unavailable")));
       expect(notes).toEqual(["runner_down"]);

@@ -10,12 +10,12 @@ import { folder, skillText } from "./folder.ts";
 const BUILD = new URL("../../../scripts/build/", import.meta.url).href;
 const BIN = fileURLToPath(new URL("../../../bin/hull.mjs", import.meta.url));
 
-/** A command in a shell that limits it; it ends after half a minute, whatever it waits for. */
+/** A command in a shell that limits it; it ends after two minutes, whatever it waits for. */
 function limited(limit: string, args: string[], cwd: string): Ended {
   const { status, stdout, stderr } = spawnSync(
     "sh",
     ["-c", `${limit}; exec "$0" "$@"`, process.execPath, BIN, ...args],
-    { cwd, encoding: "utf8", timeout: 30_000, killSignal: "SIGKILL" },
+    { cwd, encoding: "utf8", timeout: 120_000, killSignal: "SIGKILL" },
   );
   return { code: status ?? -1, out: stdout, err: stderr };
 }
