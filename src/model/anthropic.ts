@@ -26,7 +26,7 @@ import type {
   ToolResultMessage,
 } from "../engine/messages.ts";
 import { BadEncoding, UnsupportedMediaType } from "../errors/request.ts";
-import { isObject, isTexts } from "../skill/json.ts";
+import { isObject, objectOf, textsIn } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { isTextType } from "../skill/media.ts";
 import { parseMessage } from "./anthropic-answer.ts";
@@ -293,17 +293,34 @@ function wireBlock(block: Block, { provider, sendableId, searches }: Addressee):
   }
 }
 
-/** A tool for Anthropic. Leaves out the namespace, which only some providers support. */
+/** The names of a tool's properties that Anthropic accepts; another one costs the whole request. */
+const PROPERTY_NAME = /^[a-zA-Z0-9_.-]{1,64}$/;
+
+/**
+ * A tool for Anthropic. Leaves out the namespace, which only some providers support. Properties with other names, which
+ * tools of MCP servers have (`$top`), are described in words: the model can still give them.
+ */
 function wireTool(tool: ToolDefinition): Tool {
   const { properties, required, ...rest } = rootObject(tool.parameters);
+  const all = Object.entries(objectOf(properties));
+  const needed = textsIn(required);
+  const part = (accepted: boolean) => {
+    const fits = (name: string): boolean => PROPERTY_NAME.test(name) === accepted;
+    return {
+      properties: Object.fromEntries(all.filter(([name]) => fits(name))),
+      ...(needed === null ? {} : { required: needed.filter(fits) }),
+    };
+  };
+  const others = part(false);
+  const further = Object.keys(others.properties).length > 0;
   return {
     name: tool.name,
-    description: tool.description,
+    description: tool.description + (further ? `\n\nFurther arguments: ${JSON.stringify(others)}` : ""),
     input_schema: {
       ...rest,
       type: "object",
-      properties,
-      ...(isTexts(required) ? { required } : {}),
+      ...part(true),
+      ...(further ? { additionalProperties: true } : {}),
     },
     ...(tool.defer_loading === true ? { defer_loading: true } : {}),
   };

@@ -53,6 +53,19 @@ test("system and tools are top-level; tools off keeps the definitions", () => {
   });
 });
 
+test("properties with names that Anthropic refuses are described in words", () => {
+  const [q, top] = [{ type: "string" }, { type: "integer" }];
+  const parameters = { ...TOOL.parameters, properties: { q, $top: top }, required: ["q", "$top"] };
+  expect(body(request([user("hi")], { tools: [{ ...TOOL, parameters }] }))).toMatchObject({
+    tools: [
+      {
+        description: `Looks up.\n\nFurther arguments: {"properties":{"$top":{"type":"integer"}},"required":["$top"]}`,
+        input_schema: { type: "object", properties: { q }, required: ["q"], additionalProperties: true },
+      },
+    ],
+  });
+});
+
 test("a call's arguments keep the digits of their numbers, streamed and whole", () => {
   const raw = '{"id":12345678901234567890}';
   const start = { type: "tool_use", id: "c", name: "look_up", input: {} };
