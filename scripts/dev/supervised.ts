@@ -17,6 +17,8 @@ interface SupervisedOptions {
   /** Written to its stdin at each start; stdin then stays open. */
   input?: string;
   onLine: (line: string, stream: "stdout" | "stderr") => void;
+  /** Whether what it started ends with it, however it ends, before it starts again. */
+  endsGroup?: true;
   /** Called before each restart. */
   onCrash: (code: number | null, signal: NodeJS.Signals | null) => void;
 }
@@ -42,7 +44,7 @@ export class Supervised {
   }
 
   start(): void {
-    const { command, args, env, cwd, input, onLine } = this.#options;
+    const { command, args, env, cwd, input, onLine, endsGroup } = this.#options;
     const startedAt = Date.now();
     // The child's stdin is the tether: it closes when this process dies.
     const child = spawn(command, args(), { env, cwd, stdio: ["pipe", "pipe", "pipe"], detached: true });
@@ -57,6 +59,7 @@ export class Supervised {
     );
     child.on("exit", (code, signal) => {
       if (this.#stopping) return;
+      if (endsGroup) endGroup(child);
       if (Date.now() - startedAt > STABLE_MS) this.#wait = FIRST_WAIT_MS;
       this.#options.onCrash(code, signal);
       setTimeout(() => {
@@ -74,11 +77,16 @@ export class Supervised {
     const exited = new Promise((resolve) => child.once("exit", resolve));
     child.kill("SIGTERM");
     await Promise.race([exited, sleep(KILL_AFTER_MS, undefined, { ref: false })]);
-    try {
-      process.kill(-child.pid, "SIGKILL");
-    } catch {
-      // The group is gone already.
-    }
+    endGroup(child);
+  }
+}
+
+function endGroup({ pid }: ChildProcess): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // The group is gone already.
   }
 }
 

@@ -46,6 +46,8 @@ export async function startWorker(options: LocalWorkerOptions): Promise<LocalWor
     env: workerEnvironment(process.env),
     cwd: repoDir,
     input: `${JSON.stringify(input)}\n`,
+    // A workerd that outlives the process would use the same objects as the next one.
+    endsGroup: true,
     onLine: (line) => {
       const url = listeningUrl(line);
       if (url !== null) {

@@ -4,8 +4,9 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { removeTree } from "../../container/tree.ts";
 import { type HullDev, json, REPO, runHull, startHullDev } from "../support/hull-dev.ts";
-import { until } from "../support/runner.ts";
+import { ofProcess, until } from "../support/runner.ts";
 
 const SKILLS = {
   "echo/SKILL.md": "---\nname: Echo\ndescription: Test.\nrun: [cat]\n---\nTest.\n",
@@ -67,6 +68,35 @@ describe("the runner dies", () => {
     await until(ready, (status) => status === 200);
     // The new runner ends what the dead one had left running.
     await until(running, (count) => count === 0);
+  });
+});
+
+describe("the Worker's process dies", () => {
+  const serving = (): number[] =>
+    [...hull.processes()].flatMap(([pid, command]) => (/workerd.* serve /.test(command) ? [pid] : []));
+
+  // Two would use the same objects: every alarm would fire twice, and a call with a key run twice.
+  test("its workerd ends too, before another one serves", async () => {
+    expect(await echo()).toBe("again");
+    const before = serving();
+    expect(before).toHaveLength(1);
+    const [, parent] =
+      ofProcess(before[0] ?? 0, "stat")
+        .split(") ")[1]
+        ?.split(" ") ?? [];
+    process.kill(Number(parent), "SIGKILL");
+    await hull.printed(/worker ended \(SIGKILL\); starting it again/);
+    await until(
+      async () => serving().filter((pid) => !before.includes(pid)),
+      (started) => started.length === 1,
+    );
+    expect(serving()).toHaveLength(1);
+    await until(ready, (status) => status === 200);
+    expect(await echo()).toBe("again");
+    // The killed process had no time to remove its own.
+    for (const name of await readdir(join(hull.root, "tmp"))) {
+      if (name.startsWith("miniflare-")) await removeTree(join(hull.root, "tmp", name));
+    }
   });
 });
 
