@@ -2,7 +2,18 @@
  * Only one server at a time may use a folder of state: two servers on the same objects would fire every alarm twice and
  * undo each other's writes. The lock is a file that names a process; it means nothing once that process is gone.
  */
-import { access, chmod, link, readFile, rename, rm, writeFile } from "node:fs/promises";
+import {
+  access,
+  chmod,
+  link,
+  readdir,
+  readFile,
+  readlink,
+  realpath,
+  rename,
+  rm,
+  writeFile,
+} from "node:fs/promises";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { STATE_MARK } from "../build/skill-folder.ts";
@@ -36,17 +47,44 @@ export async function lockState(stateDir: string): Promise<() => Promise<void>> 
   const own = `${file}.${process.pid}`;
   const holder: Holder = { pid: process.pid, began: await beginOf(process.pid) };
   await writeFile(own, JSON.stringify(holder));
+  let isAfterDeath = false;
   try {
     for (let left = TRIES; left > 0; left -= 1) {
       // The name appears with its whole content, and only if it is not taken.
-      if (await made(file, own)) return () => rm(file, { force: true });
+      if (await made(file, own)) {
+        if (isAfterDeath) await endWorkerd(stateDir);
+        return () => rm(file, { force: true });
+      }
       const found = await checkUnlocked(stateDir);
+      isAfterDeath = true;
       await leaveBehind(file, found);
     }
   } finally {
     await rm(own, { force: true });
   }
   throw inUse(stateDir, null);
+}
+
+/**
+ * Ends what a killed server left: workerd outlives its parents, and would use the same objects as the one of this server. It
+ * keeps the folders of its objects open, which only a system with `/proc` shows.
+ */
+async function endWorkerd(stateDir: string): Promise<void> {
+  const objects = `${join(await realpath(stateDir), "worker")}/`;
+  const pids = (await readdir("/proc").catch(() => [])).filter((name) => /^\d+$/.test(name));
+  for (const pid of pids) {
+    const command = await readFile(`/proc/${pid}/comm`, "utf8").catch(() => "");
+    if (command.trim() !== "workerd") continue;
+    const open = `/proc/${pid}/fd`;
+    const descriptors = await readdir(open).catch(() => []);
+    const paths = await Promise.all(descriptors.map((name) => readlink(join(open, name)).catch(() => "")));
+    if (!paths.some((path) => path.startsWith(objects))) continue;
+    try {
+      process.kill(Number(pid), "SIGKILL");
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
 }
 
 /** Makes a folder that only its owner may use; an existing folder with a server's state becomes such a folder. */

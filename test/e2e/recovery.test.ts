@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { removeTree } from "../../container/tree.ts";
 import { type HullDev, json, REPO, runHull, startHullDev } from "../support/hull-dev.ts";
 import { ofProcess, until } from "../support/runner.ts";
@@ -74,29 +74,47 @@ describe("the runner dies", () => {
 describe("the Worker's process dies", () => {
   const serving = (): number[] =>
     [...hull.processes()].flatMap(([pid, command]) => (/workerd.* serve /.test(command) ? [pid] : []));
+  const parentOf = (pid: number): number => Number(ofProcess(pid, "stat").split(") ")[1]?.split(" ")[1]);
+  /** Its `workerd`; there is only one. */
+  const workerd = (): number => {
+    const [pid, ...more] = serving();
+    expect(more).toEqual([]);
+    return pid ?? expect.fail("no workerd serves");
+  };
+  // A killed process has no time to remove its own.
+  afterEach(async () => {
+    for (const name of await readdir(join(hull.root, "tmp"))) {
+      if (name.startsWith("miniflare-")) await removeTree(join(hull.root, "tmp", name));
+    }
+  });
 
   // Two would use the same objects: every alarm would fire twice, and a call with a key run twice.
   test("its workerd ends too, before another one serves", async () => {
     expect(await echo()).toBe("again");
-    const before = serving();
-    expect(before).toHaveLength(1);
-    const [, parent] =
-      ofProcess(before[0] ?? 0, "stat")
-        .split(") ")[1]
-        ?.split(" ") ?? [];
-    process.kill(Number(parent), "SIGKILL");
+    const before = workerd();
+    process.kill(parentOf(before), "SIGKILL");
     await hull.printed(/worker ended \(SIGKILL\); starting it again/);
     await until(
-      async () => serving().filter((pid) => !before.includes(pid)),
-      (started) => started.length === 1,
+      async () => serving(),
+      (now) => now.some((pid) => pid !== before),
     );
-    expect(serving()).toHaveLength(1);
+    expect(workerd()).not.toBe(before);
     await until(ready, (status) => status === 200);
     expect(await echo()).toBe("again");
-    // The killed process had no time to remove its own.
-    for (const name of await readdir(join(hull.root, "tmp"))) {
-      if (name.startsWith("miniflare-")) await removeTree(join(hull.root, "tmp", name));
-    }
+  });
+
+  test("together with hull dev: the next hull dev ends its workerd before its own serves", async () => {
+    const before = workerd();
+    const parent = parentOf(before);
+    // So that it does not see in time that hull dev has ended.
+    process.kill(parent, "SIGSTOP");
+    await hull.end("SIGKILL");
+    process.kill(parent, "SIGKILL");
+    await until(hull.processes, (left) => left.size === 1);
+    expect(workerd()).toBe(before);
+    hull = await startHullDev({ from: hull, args: ["--direct"] });
+    expect(workerd()).not.toBe(before);
+    expect(await echo()).toBe("again");
   });
 });
 
