@@ -54,17 +54,21 @@ export function projectProviders(models: ProjectModels, packages: Layer): KnownP
 const MAX_VARIABLE = 4000;
 
 /**
- * The variables that carry the models of hull.toml, and of skill folders, to the Worker: `HULL_LLM`, and if that is
- * long `HULL_LLM_1` … `HULL_LLM_<n>` with their number in `HULL_LLM`. They are always set, so that no older value
- * stays.
+ * The variables that carry the models of hull.toml, and of skill folders, to the Worker: those of `inVariables` for
+ * `HULL_LLM`. They are always set, so that no older value stays.
  */
 export function modelVariables(packages: Layer, { root }: ProjectModels): Map<string, string> {
-  const text = plainJson(withoutEmpty(mergeLayers(packages, root)));
-  if (text.length <= MAX_VARIABLE) return new Map([["HULL_LLM", text]]);
+  return inVariables("HULL_LLM", withoutEmpty(mergeLayers(packages, root)));
+}
+
+/** The variables that carry a value: `<name>`, and if that is long `<name>_1` … `<name>_<n>` with their number in `<name>`. */
+export function inVariables(name: string, value: unknown): Map<string, string> {
+  const text = plainJson(value);
+  if (text.length <= MAX_VARIABLE) return new Map([[name, text]]);
   const pieces = text.match(new RegExp(`.{1,${MAX_VARIABLE}}`, "g")) ?? [];
   return new Map([
-    ["HULL_LLM", `parts:${pieces.length}`],
-    ...pieces.map((piece, i): [string, string] => [`HULL_LLM_${i + 1}`, piece]),
+    [name, `parts:${pieces.length}`],
+    ...pieces.map((piece, i): [string, string] => [`${name}_${i + 1}`, piece]),
   ]);
 }
 

@@ -204,8 +204,9 @@ const variables = z.lazy(() => {
   return z.object({
     /** `local`: `hull dev` started it on loopback. */
     HULL_ENV: z._default(choice(["local", "deployed"], "must be local or deployed"), "deployed"),
+    /** The settings of hull.toml; in parts if long. */
     HULL_CONFIG: z._default(z.string(), "{}"),
-    /** `[llm]` and `[capabilities]` of hull.toml, on top of those of skill folders; split into parts if long. */
+    /** `[llm]` and `[capabilities]` of hull.toml, on top of those of skill folders; in parts if long. */
     HULL_LLM: z._default(z.string(), "{}"),
     HULL_ADMIN_KEY: z.optional(
       z.string().check(z.refine((key) => key === "" || key.length >= 16, "must have 16 characters or more")),
@@ -295,8 +296,8 @@ export function readSettings(env: Bindings): Settings {
   const grants = jsonIn("HULL_GRANTS", v.HULL_GRANTS || "{}", grantsShape);
   const read = variable(env);
   checkModelVariables(read);
-  const config = jsonIn("HULL_CONFIG", v.HULL_CONFIG, servingConfig);
-  const models = jsonIn("HULL_LLM", joined(v.HULL_LLM || "{}", read), layerSchema);
+  const config = jsonIn("HULL_CONFIG", joined("HULL_CONFIG", v.HULL_CONFIG, read), servingConfig);
+  const models = jsonIn("HULL_LLM", joined("HULL_LLM", v.HULL_LLM || "{}", read), layerSchema);
   const secretKeys = v.HULL_SECRET_KEY.split(/\s+/).filter(Boolean);
   // Headers carry a key without the blanks around it.
   const valuesOf = (name: string): string[] => [read(name) ?? "", read(name)?.trim() ?? ""];
@@ -385,11 +386,11 @@ function variable(env: Bindings): (name: string) => string | undefined {
 /** The most variables to cache; skills and providers may name any number. */
 const MAX_READ = 1000;
 
-/** The text itself, or the parts `HULL_LLM_1` … of `parts:<n>`: a variable holds at most 5 KB. */
-function joined(text: string, read: Settings["read"]): string {
+/** The text itself, or the parts `<name>_1` … of `parts:<n>`: a variable holds at most 5 KB. */
+function joined(name: string, text: string, read: Settings["read"]): string {
   const count = /^parts:(\d{1,3})$/.exec(text)?.[1];
   if (count === undefined) return text;
-  return Array.from({ length: Number(count) }, (_, i) => read(`HULL_LLM_${i + 1}`) ?? "").join("");
+  return Array.from({ length: Number(count) }, (_, i) => read(`${name}_${i + 1}`) ?? "").join("");
 }
 
 /** Checks what model calls read later. @throws SettingUnreadable */

@@ -13,7 +13,7 @@ import { readWorkerConfig, withDomain, withWorker } from "../deploy/worker-confi
 import { warnOfNewName, workerName } from "../deploy/worker-name.ts";
 import { Wrangler } from "../deploy/wrangler.ts";
 import { REPO_DIR } from "../dev/paths.ts";
-import { modelVariables } from "../models.ts";
+import { inVariables, modelVariables } from "../models.ts";
 import { imageOf } from "../needs/skills.ts";
 import { buildOptionsOf, openProject } from "../project.ts";
 import { keptLines } from "../publish/last-published.ts";
@@ -76,7 +76,9 @@ the settings of hull.toml. If a step fails, the previous deployment keeps servin
     config.vars = {
       ...config.vars,
       ...Object.fromEntries(modelVariables(result.packages, models)),
-      HULL_CONFIG: servingConfig(project, { loopback: false, hosts: [] }),
+      ...Object.fromEntries(
+        inVariables("HULL_CONFIG", JSON.parse(servingConfig(project, { loopback: false, hosts: [] }))),
+      ),
       HULL_RUNNER_FLAGS: runnerFlags(project.config.runner).join(" "),
       HULL_CATALOG: catalog.id,
     };

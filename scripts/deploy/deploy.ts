@@ -130,8 +130,10 @@ async function secretNames(wrangler: Wrangler, file: string): Promise<string[] |
   return secrets?.success ? secrets.data.map(({ name }) => name) : null;
 }
 
-function isOpen({ vars: { HULL_PUBLIC, HULL_CONFIG } }: WorkerConfig): boolean {
-  return HULL_PUBLIC === "1" || String(HULL_CONFIG).includes('"auth":"none"');
+function isOpen({ vars }: WorkerConfig): boolean {
+  // A long value is in several variables, one after the other.
+  const config = Object.entries(vars).map(([name, value]) => (name.startsWith("HULL_CONFIG") ? value : ""));
+  return vars.HULL_PUBLIC === "1" || config.join("").includes('"auth":"none"');
 }
 
 /** Whether a tool of any skill has a secret parameter. */

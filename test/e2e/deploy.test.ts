@@ -73,7 +73,10 @@ test("--dry-run builds with the real wrangler, and prints what a deploy would do
     rate_limit: { requests: 7, window_s: 10 },
   });
   expect(output).not.toContain("was deployed as");
-  await writeFile(join(dir, "hull.toml"), 'name = "Pantry"\n');
+  // More than a variable holds, for which origins of many bytes are enough.
+  const origins = Array.from({ length: 300 }, (_, i) => `https://küche-${i}.example`);
+  const long = `name = "Pantry"\nauth = "none"\nallowed_hosts = ${JSON.stringify(origins.map((origin) => new URL(origin).host))}\n`;
+  await writeFile(join(dir, "hull.toml"), long);
   // The test needs no wrangler to see where the name leads, so any program does.
   await writeFile(join(dir, "wrangler.mjs"), "");
   const renamed = await runHull(["deploy", "--dry-run"], {
@@ -82,6 +85,11 @@ test("--dry-run builds with the real wrangler, and prints what a deploy would do
   });
   expect(renamed.output).toContain("This project was deployed as kitchen before. pantry is another Worker");
   expect(renamed.output).toContain("--worker kitchen");
+  const { vars } = JSON.parse(await readFile(join(dir, ".hull/deploy/pantry/wrangler.json"), "utf8"));
+  const count = Number(/^parts:(\d+)$/.exec(vars.HULL_CONFIG)?.[1]);
+  const parts = Array.from({ length: count }, (_, i) => vars[`HULL_CONFIG_${i + 1}`]);
+  expect(Math.max(...parts.map((part) => Buffer.byteLength(part)))).toBeLessThanOrEqual(5000);
+  expect(JSON.parse(parts.join(""))).toMatchObject({ auth: "none", allowed_hosts: { length: 300 } });
   // Another Worker is wrangler's to bundle, in the folder of its file.
   const own = (await readFile(join(REPO, "wrangler.toml"), "utf8")).replace(
     "dist/worker.js",

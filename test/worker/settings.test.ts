@@ -62,6 +62,11 @@ describe("settings", () => {
     logged.mockRestore();
   });
 
+  it("read the settings of hull.toml from one variable or several", () => {
+    const parts = { HULL_CONFIG: "parts:2", HULL_CONFIG_1: '{"name":"kit', HULL_CONFIG_2: 'chen"}' };
+    expect(settingsOf(parts).name).toBe("kitchen");
+  });
+
   it("read the models of hull.toml from one variable or several, and their keys", () => {
     const text = JSON.stringify({ llm: { providers: { own: { rpm: 5 } } } });
     const whole = settingsOf({ HULL_LLM: text, OWN_API_KEY: "own-key-canary" });
