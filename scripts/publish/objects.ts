@@ -42,6 +42,9 @@ export async function* missingObjects(
   }
 }
 
+/** The most objects of a group: a request may make 1,000 calls of KV. */
+const MAX_OBJECTS = 500;
+
 /** Groups of at most about `maxBytes`, at least one object each. */
 export async function* batches(
   objects: AsyncIterable<RegistryObject>,
@@ -50,7 +53,7 @@ export async function* batches(
   let batch: RegistryObject[] = [];
   let size = 0;
   for await (const object of objects) {
-    if (batch.length > 0 && size + object.bytes.length > maxBytes) {
+    if (batch.length === MAX_OBJECTS || (batch.length > 0 && size + object.bytes.length > maxBytes)) {
       yield batch;
       batch = [];
       size = 0;
