@@ -9,13 +9,12 @@ import type { Bindings } from "../env.ts";
 import { CatalogUnreadable } from "../errors/request.ts";
 import { objectOf, textOf } from "../skill/json.ts";
 import type { CatalogPointer } from "../skill/manifest.ts";
+
 import { POINTER_KEY, pointerOf } from "./published.ts";
+import { putValue } from "./put-value.ts";
 
 /** The most catalogs in the pointer, which show a skill's earlier versions. */
 const MAX_EARLIER = 20;
-
-/** The time in ms between two writes of a key that KV accepts. */
-const WRITES_APART_MS = 1100;
 
 /** The pointer, and the revision that a change of it replaces. */
 interface StoredPointer {
@@ -81,20 +80,11 @@ export async function movePointer(
 /** Copies the row to KV, and again if somebody changes it meanwhile; returns the copy, or `null` as JSON. */
 export async function copyPointer(env: Bindings): Promise<string> {
   for (let row = await latestRow(env); ; ) {
-    if (row.revision > 0 && (await env.SKILLS.get(POINTER_KEY)) !== row.text) await putCopy(env, row.text);
+    if (row.revision > 0 && (await env.SKILLS.get(POINTER_KEY)) !== row.text)
+      await putValue(env, POINTER_KEY, row.text);
     const now = await readRow(env);
     if (now.revision === row.revision) return row.text;
     row = now;
-  }
-}
-
-/** KV refuses a second write of a key within a second, so a write that fails is repeated after that. */
-async function putCopy(env: Bindings, text: string): Promise<void> {
-  try {
-    await env.SKILLS.put(POINTER_KEY, text);
-  } catch {
-    await new Promise((resolve) => setTimeout(resolve, WRITES_APART_MS));
-    await env.SKILLS.put(POINTER_KEY, text);
   }
 }
 

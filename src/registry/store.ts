@@ -9,6 +9,7 @@ import { parsedFile } from "../skill/json-depth.ts";
 import { catalogShape, skillRecordShape } from "../skill/manifest.ts";
 import { MAX_KV_BYTES } from "./kv-limit.ts";
 import { UPLOADED } from "./published.ts";
+import { putValue } from "./put-value.ts";
 import { noteObjects } from "./uploaded-objects.ts";
 
 /** Stores one object named `<kind>/<sha256>` and returns its key. @throws BundleInvalid */
@@ -27,7 +28,7 @@ export async function storeObject(env: Bindings, name: string, bytes: Uint8Array
 
 async function putObject(env: Bindings, key: string, bytes: Uint8Array): Promise<void> {
   if (bytes.length > MAX_KV_BYTES) await env.FILES.put(key, bytes);
-  else await env.SKILLS.put(key, bytes);
+  else await putValue(env, key, bytes);
 }
 
 /** Stores the parts of a tenant's skill, so that a sweep can remove them. */

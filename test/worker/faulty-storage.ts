@@ -4,7 +4,7 @@ import type { Bindings } from "../../src/env.ts";
 /** What fails. */
 interface Fault {
   binding: "FILES" | "DB" | "SKILLS";
-  method: "get" | "head" | "prepare";
+  method: "get" | "head" | "prepare" | "put";
   /** Only calls with this text in their key or statement fail. */
   of?: string;
   /** The call returns bytes that break off. */

@@ -4,6 +4,7 @@ import { Deployment } from "../../src/deployment.ts";
 import { COMPLETE_FOR_MS, KNOWN_FOR_MS } from "../../src/registry/tenant-catalog.ts";
 import { MAX_UPLOADS } from "../../src/registry/uploads.ts";
 import { makeZip } from "../support/zip.ts";
+import { withFaults } from "./faulty-storage.ts";
 import { Client, LOCAL, mockSkill } from "./served.ts";
 import { ADMIN, FOLDER, keyed, refusal, skill, Tenant, tenant } from "./tenant.ts";
 
@@ -51,6 +52,12 @@ describe("S119: a skill that is uploaded", () => {
     expect(statuses.sort()).toEqual([200, 200, 200, 200, 200, 201]);
     const same = await Promise.all([1, 2, 3].map(() => red.put("lynx", skill("Lynx"))));
     expect(same.map(({ status }) => status).sort()).toEqual([200, 200, 201]);
+  });
+
+  it("is stored although KV refuses a write of what another upload has just written", async () => {
+    const put = { binding: "SKILLS", method: "put" } as const;
+    const { answer, faults } = await withFaults(red.client.env, put, 1, () => red.put("fox", skill("fox")));
+    expect([answer.status, faults]).toEqual([201, 1]);
   });
 
   it("has a name of up to 64 characters, whatever other skills there are", async () => {
