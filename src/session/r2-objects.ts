@@ -3,6 +3,15 @@
 /** Prefix of the keys of a session's R2 objects. */
 export const sessionPrefix = (tenant: string, id: string): string => `sessions/${tenant}/${id}/`;
 
+/** The most objects that R2 removes at once. */
+const MOST_REMOVED = 1000;
+
+/** Removes any number of objects. */
+export async function removeObjects(bucket: R2Bucket, keys: readonly string[]): Promise<void> {
+  for (let first = 0; first < keys.length; first += MOST_REMOVED)
+    await bucket.delete(keys.slice(first, first + MOST_REMOVED));
+}
+
 /** Removes all objects whose keys begin with a prefix. */
 export async function removeBelow(bucket: R2Bucket, prefix: string): Promise<void> {
   for (;;) {

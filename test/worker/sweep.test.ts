@@ -1,5 +1,6 @@
 /** What the cron trigger removes: all that is due, however much it is, whatever fails beside it (docs/storage-schema.md). */
 import { beforeEach, describe, expect, it, vi } from "vitest";
+import { removeObjects } from "../../src/session/r2-objects.ts";
 import { Client } from "./served.ts";
 import { statementsIn, sweepAt } from "./triggers.ts";
 
@@ -189,4 +190,21 @@ it("renewed rows at the beginning of the list do not keep old ones in it", async
   await run(RUN, numbers(50), "old", new Date().toISOString());
   for (let i = 0; i < 200 && (await count("runs")) > 1000; i++) await sweep();
   expect(await count("runs")).toBe(1000);
+});
+
+it("asks R2 to remove at most a thousand objects at once, as many as it takes", async () => {
+  const asked: number[] = [];
+  const get = (target: R2Bucket, name: PropertyKey) =>
+    name === "delete"
+      ? (keys: string[]) => {
+          asked.push(keys.length);
+          return target.delete(keys);
+        }
+      : Reflect.get(target, name);
+  await put(1, () => "many/2000");
+  await removeObjects(
+    new Proxy(env.FILES, { get }),
+    Array.from({ length: 2001 }, (_, i) => `many/${i}`),
+  );
+  expect([asked, await objects("many/")]).toEqual([[1000, 1000, 1], 0]);
 });

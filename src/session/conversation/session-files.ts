@@ -11,7 +11,7 @@ import type {
   WorkspaceAccess,
   WorkspaceFile,
 } from "../../run/workspace/access.ts";
-import { sessionPrefix } from "../r2-objects.ts";
+import { removeObjects, sessionPrefix } from "../r2-objects.ts";
 import { Workspace } from "../workspace/workspace.ts";
 import type { FileLifecycle } from "./session-lifecycle.ts";
 import type { ConversationStore, SessionRow } from "./store.ts";
@@ -200,6 +200,6 @@ export class SessionFiles implements WorkspaceAccess {
 
   async #forgo(changes: readonly FileChange[]): Promise<void> {
     const keys = changes.flatMap((change) => ("key" in change && change.key !== null ? [change.key] : []));
-    if (keys.length > 0) await this.#options.env.FILES.delete(keys);
+    await removeObjects(this.#options.env.FILES, keys);
   }
 }

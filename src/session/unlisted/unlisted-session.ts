@@ -25,6 +25,7 @@ import type { SessionLog } from "../conversation/session-log.ts";
 import type { ConversationStore } from "../conversation/store.ts";
 import { type RunTrace, tracePage } from "../conversation/trace.ts";
 import { usedIn } from "../conversation/views.ts";
+import { removeObjects } from "../r2-objects.ts";
 import { RunAttempts, WATCH_MS } from "../run-attempts.ts";
 import { figuresOf, type RunEntry } from "../run-entry.ts";
 import { noteRuns } from "../run-index.ts";
@@ -452,7 +453,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
   /** Removes R2 objects. Those that cannot be removed now are removed with the session. */
   #removeObjects(keys: readonly string[]): void {
     if (keys.length === 0) return;
-    const removed = this.#env.FILES.delete([...keys]).catch((error: unknown) => {
+    const removed = removeObjects(this.#env.FILES, keys).catch((error: unknown) => {
       this.log.fault({ event: "objects_not_removed" }, error);
     });
     this.background(removed);
@@ -467,7 +468,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
       return;
     }
     const keys = objectsOf(call);
-    if (keys.length > 0) await this.#env.FILES.delete(keys);
+    await removeObjects(this.#env.FILES, keys);
     const { id } = this.#store.session() ?? { id: "" };
     await clearRunFiles(this.#env, id, call.generation);
     const now = this.#calls.row();
