@@ -57,7 +57,7 @@ export interface Script {
 /** Sends a message, with the same name however often it is sent. */
 export function said(text: string, delivery: Delivery = "finish_step") {
   const message = { role: "user" as const, content: [{ type: "text" as const, text }] };
-  return { message, delivery, request: { name: `say ${text}`, hash: "h" } };
+  return { message, delivery, request: { name: `say ${text.length} ${text.slice(0, 100)}`, hash: "h" } };
 }
 
 interface Life {

@@ -225,6 +225,15 @@ describe("a task", () => {
     if (transcript_mode === "fork") expect(await texts(`/sessions/${child_ids[0]}`)).toHaveLength(2);
   });
 
+  it("begins with artifacts as large as a request, and goes on with them", async () => {
+    const artifacts = [{ kind: "note", title: "Long", text: "x".repeat(1_000_000) }];
+    const node = { ...NODE, context_policy: { max_artifacts: 0 } };
+    const { id, status } = await spawn({ node, artifacts, options: said("one", "two"), wait: true });
+    expect(status).toBe("completed");
+    const further = await input(id, "Again.");
+    expect([further.status, (await wait(id)).result]).toMatchObject([200, { visible_text: "two" }]);
+  });
+
   it("shows its artifacts as evidence, and keeps its words", async () => {
     const node = {
       ...NODE,

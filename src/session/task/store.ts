@@ -3,6 +3,7 @@
 import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import type { TaskSettings } from "../../run/task/handle.ts";
 import type { ConversationStore } from "../conversation/store.ts";
+import { isLong } from "../long-values.ts";
 
 /** Times are Unix ms. */
 export interface TaskRow {
@@ -37,6 +38,10 @@ type Raw = Omit<TaskRow, "reported" | "thrown" | "settings" | "artifacts"> & {
   artifacts: string;
 };
 
+/** Columns whose texts may be too long for a row. They are then empty, and `content` has the texts. */
+type LongColumn = "settings" | "artifacts";
+const contentName = (column: LongColumn): string => `task ${column}`;
+
 export class TaskStore {
   readonly #sql: SqlStorage;
   readonly #store: ConversationStore;
@@ -70,8 +75,8 @@ export class TaskStore {
       ...row,
       reported: told,
       thrown: thrown === 1,
-      settings: JSON.parse(settings),
-      artifacts: JSON.parse(artifacts),
+      settings: JSON.parse(this.#whole("settings", settings)),
+      artifacts: JSON.parse(this.#whole("artifacts", artifacts)),
     };
   }
 
@@ -91,10 +96,22 @@ export class TaskStore {
       closed_at,
       reported,
       Number(thrown),
-      JSON.stringify(settings),
-      JSON.stringify(artifacts),
+      this.#kept("settings", JSON.stringify(settings)),
+      this.#kept("artifacts", JSON.stringify(artifacts)),
     );
     this.#know(row);
+  }
+
+  /** Stores a long text in `content`; returns the column's value. */
+  #kept(column: LongColumn, text: string): string {
+    const { long } = this.#store;
+    if (isLong(text)) long.write(contentName(column), text);
+    else long.remove(contentName(column));
+    return isLong(text) ? "" : text;
+  }
+
+  #whole(column: LongColumn, text: string): string {
+    return text === "" ? this.#store.long.text(contentName(column)) : text;
   }
 
   noteReported(report: string): void {
