@@ -11,17 +11,30 @@ import { places, removeOthers } from "./cli-bundle.ts";
 
 /** Packages that are loaded on demand, or that find files of theirs by their own place. */
 const EXTERNAL = ["esbuild", "sharp", "workerd", "wrangler", "youch"];
-/** How the Worker's process loads miniflare, which a bundler does not see. */
-const LOADS = 'createRequire(import.meta.url)("miniflare")';
+/** What is replaced in files: how the Worker's process loads miniflare, which a bundler does not see, and how miniflare grows. */
+const REPLACED = [
+  {
+    file: /\/scripts\/dev\/direct\.ts$/,
+    from: 'createRequire(import.meta.url)("miniflare")',
+    to: 'require("miniflare")',
+  },
+  {
+    // miniflare would copy all that it has written for workerd so far, 2 MB in the end, for almost each value that follows.
+    file: /\/miniflare\/dist\/src\/index\.js$/,
+    from: "s.buffer = new ArrayBuffer(srcBuffer.byteLength + minSize)",
+    to: "s.buffer = new ArrayBuffer(2 * srcBuffer.byteLength + minSize)",
+  },
+];
 
-const visible: Plugin = {
-  name: "visible",
+const replaced: Plugin = {
+  name: "replaced",
   setup({ onLoad }) {
-    onLoad({ filter: /\/scripts\/dev\/direct\.ts$/ }, async ({ path }) => {
-      const source = await readFile(path, "utf8");
-      if (!source.includes(LOADS)) throw new RangeError(`${path} does not contain ${LOADS}`);
-      return { contents: source.replace(LOADS, 'require("miniflare")'), loader: "ts" };
-    });
+    for (const { file, from, to } of REPLACED)
+      onLoad({ filter: file }, async ({ path }) => {
+        const source = await readFile(path, "utf8");
+        if (!source.includes(from)) throw new RangeError(`${path} does not contain ${from}`);
+        return { contents: source.replace(from, to), loader: path.endsWith(".ts") ? "ts" : "js" };
+      });
   },
 };
 
@@ -37,7 +50,7 @@ export async function bundleWorkerProcess(repo: string, folder: string): Promise
       minify: true,
       legalComments: "none",
       logLevel: "error",
-      plugins: [visible, places],
+      plugins: [replaced, places],
       // Its other files are next to its module.
       define: { __dirname: JSON.stringify(dirname(miniflare)), __filename: JSON.stringify(miniflare) },
     }),
