@@ -22,6 +22,7 @@ import type { Handlers } from "./handlers.ts";
 import type { Journal } from "./journal.ts";
 import type { Launcher } from "./launcher.ts";
 import { codeOf, log, reasonOf } from "./log.ts";
+import { McpBridge } from "./mcp-bridge.ts";
 import { sendOutputs } from "./outputs.ts";
 import type { Pipes } from "./pipes.ts";
 import { GroupProcess, type ProcessOutcome, type StopReason } from "./process.ts";
@@ -85,6 +86,8 @@ export class Execution {
   readonly #onEnded: (cause: EndedStatus["cause"], durationMs: number) => void;
   readonly #log: FrameLog;
   readonly #stderr: StderrTail;
+  /** Passes messages to and from the MCP server that the process is; `null`: it is none. */
+  readonly #bridge: McpBridge | null;
   readonly #admission = Promise.withResolvers<void>();
   #slot: Slot | null = null;
   #process: GroupProcess | null = null;
@@ -125,6 +128,8 @@ export class Execution {
       this.stop("lost");
     };
     this.#stderr = new StderrTail((bytes) => this.#append(FRAME.stderr, bytes), spec.handler !== undefined);
+    const note = (text: string): void => this.#stderr.push(Buffer.from(text));
+    this.#bridge = spec.server === true ? new McpBridge(note) : null;
   }
 
   get ended(): boolean {
@@ -197,10 +202,11 @@ export class Execution {
     journal.started(this.spec.id, this.specDigest);
     const { launcher, stdin, finalCwd: _, ...start } = program;
     const came = input.stdin?.rest === null ? input.stdin.head : input.stdin === null ? null : "stream";
+    const bridged = this.#bridge === null ? came : "stream";
     this.#process = new GroupProcess(
       {
         ...start,
-        stdin: stdin ?? came,
+        stdin: stdin ?? bridged,
         timeoutMs: this.spec.timeout_ms,
         graceMs: this.spec.grace_ms,
         onStdout: (chunk) => this.#stdout(chunk),
@@ -211,18 +217,28 @@ export class Execution {
     );
     if (stdin === null && input.stdin?.rest)
       this.#pipeIn(input.stdin.head, input.stdin.rest, this.#process.stdin);
+    this.#bridge?.connect(this.#process.stdin);
+  }
+
+  /**
+   * Passes a message to the MCP server that the process is.
+   * @throws Refused 404 `execution_not_found` if it is none, or has ended
+   */
+  message(text: string, response: ServerResponse): void {
+    if (this.#bridge === null || this.#ending)
+      throw new Refused("execution_not_found", "There is no such MCP server.");
+    this.#process?.extend();
+    this.#bridge.take(text, response);
   }
 
   #program(folders: ProcessFolders, input: Input): Program | null | Promise<Program | null> {
-    const { handler } = this.spec;
+    const { handler, server } = this.spec;
+    const { handlers } = this.#services;
+    if (server === true) return this.#installed((used) => handlers.server(this.spec, folders, used));
     if (handler === undefined) return commandProgram(this.#services, this.spec, folders);
     return this.#handlerProgram(handler, folders, input);
   }
 
-  /**
-   * Installs the handler's packages first, under a separate time limit. If that fails, the installer's message becomes
-   * stderr.
-   */
   async #handlerProgram(
     handler: NonNullable<ExecutionSpec["handler"]>,
     folders: ProcessFolders,
@@ -230,22 +246,29 @@ export class Execution {
   ): Promise<Program | null> {
     const all = await wholeOf(input);
     clearTimeout(this.#receiving);
-    try {
+    return this.#installed(async (used) => {
       const { skills, request_id } = this.spec;
       const folder =
         skills === undefined ? null : await this.#services.skillFolders.ready(skills, request_id);
-      const program = await this.#services.handlers.program(
-        this.spec,
-        handler,
-        { ...folders, skills: folder },
-        all,
-        (packages) => {
-          this.#packages.push(packages);
-          if (this.#ended) this.#releasePackages();
-        },
-      );
+      const places = { ...folders, skills: folder };
+      const program = await this.#services.handlers.program(this.spec, handler, places, all, used);
       this.#finalCwd = program?.finalCwd ?? null;
       return program;
+    });
+  }
+
+  /**
+   * A program whose packages are installed first, under a separate time limit. If that fails, the installer's message
+   * becomes stderr.
+   */
+  async #installed(
+    program: (used: (packages: string) => void) => Promise<Program | null>,
+  ): Promise<Program | null> {
+    try {
+      return await program((packages) => {
+        this.#packages.push(packages);
+        if (this.#ended) this.#releasePackages();
+      });
     } catch (error) {
       if (!(error instanceof DependenciesFailed)) throw error;
       this.#stderr.push(Buffer.from(error.message));
@@ -300,13 +323,20 @@ export class Execution {
   }
 
   #stdout(chunk: Uint8Array): void {
+    if (this.#bridge !== null) {
+      this.#process?.extend();
+      if (!this.#bridge.push(chunk)) this.#tooLarge();
+      return;
+    }
     const room = this.spec.limits.max_output_bytes - this.#stdoutBytes;
     this.#stdoutBytes += chunk.length;
     if (room > 0) this.#append(FRAME.stdout, chunk.length > room ? chunk.subarray(0, room) : chunk);
-    if (chunk.length > room) {
-      this.#stopReason = "output_too_large";
-      this.#process?.stop("output_too_large");
-    }
+    if (chunk.length > room) this.#tooLarge();
+  }
+
+  #tooLarge(): void {
+    this.#stopReason = "output_too_large";
+    this.#process?.stop("output_too_large");
   }
 
   #processEnded({ exitCode, signal, stopped, startError, outOfMemory }: ProcessOutcome): void {
@@ -371,6 +401,7 @@ export class Execution {
   async #end(wanted: Ending): Promise<void> {
     if (this.#ending) return;
     this.#ending = true;
+    this.#bridge?.end();
     const { workspace } = this.#folders;
     const ending = workspace === null ? wanted : await this.#reportChanges(workspace, wanted);
     const cwd = (await this.#finalCwd?.read(workspace?.dir ?? null)) ?? null;

@@ -113,6 +113,16 @@ export class Executions {
   }
 
   /**
+   * Passes a message to an execution that is an MCP server.
+   * @throws Refused 404 `execution_not_found` if it does not run
+   */
+  message(id: string, text: string, response: ServerResponse): void {
+    const live = this.#live.get(id);
+    if (live === undefined) throw new Refused("execution_not_found", "There is no such MCP server.");
+    live.message(text, response);
+  }
+
+  /**
    * Cancels one execution; an ended one stays unchanged.
    * @throws Refused 404 `execution_not_found`
    */

@@ -3,14 +3,14 @@
  * forks of a warm interpreter.
  */
 import { writeFile } from "node:fs/promises";
-import { delimiter, join, resolve, sep } from "node:path";
+import { basename, delimiter, join, resolve, sep } from "node:path";
 import { type ExecutionSpec, HANDLER_TEXT_LIMIT } from "../src/tool/protocol.ts";
 import { type Command, type Commands, isFile, isFolder } from "./commands.ts";
 import { type Dependencies, DependenciesFailed } from "./dependencies.ts";
 import { type Environment, processEnvironment } from "./environment.ts";
 import { FinalCwd } from "./final-cwd.ts";
 import type { Launchers } from "./launchers.ts";
-import { absolute, allowedPathsOf, type ProcessFolders, type Program } from "./program.ts";
+import { absolute, allowedPathsOf, commandProgram, type ProcessFolders, type Program } from "./program.ts";
 import { programSource } from "./program-source.ts";
 import { Refused } from "./refusal.ts";
 import { makeFolder } from "./scratch.ts";
@@ -142,6 +142,36 @@ export class Handlers {
     const settings = `{"context":${handler.context},"python":${JSON.stringify(python?.file ?? null)}}`;
     const args = [join(this.#parts.dir, NODE_SHIM_FILE), script, settings, ...argument];
     return { ...program, file: process.execPath, argv0: "node", args, stdin, separateResultFd: true };
+  }
+
+  /**
+   * The program of an MCP server: its command, with the packages of its script or its skill if Python executes it. The
+   * other arguments and the errors are those of `program`.
+   */
+  async server(
+    spec: ExecutionSpec,
+    folders: ProcessFolders,
+    used: (packages: string) => void,
+  ): Promise<Program | null> {
+    const { commands, inherited, launchers, dependencies } = this.#parts;
+    const launcher = await launchers.of({ hosts: null }).launcher();
+    const program = await commandProgram({ commands, inherited, launcher }, spec, folders);
+    const [name = "", ...rest] = spec.argv;
+    if (program === null || !/^python[0-9.]*$/.test(basename(name))) return program;
+    const { bundle } = folders;
+    const files = rest.map((word) => resolve(bundle, word));
+    const script = files.find(
+      (file) => file.endsWith(".py") && file.startsWith(bundle + sep) && isFile(file),
+    );
+    const packages = await dependencies.use(spec.digest, bundle, script ?? null);
+    if (packages === null) return program;
+    used(packages.digest);
+    const { environment, allowedPaths } = program;
+    return {
+      ...program,
+      environment: { ...environment, PYTHONPATH: packages.dir },
+      allowedPaths: [...allowedPaths, packages.dir],
+    };
   }
 
   /**

@@ -2,9 +2,10 @@
  * The runner: it runs scripts and tools as processes.
  *
  *   node container/main.ts --port P --state DIR [--host H] [--secret-file F] [--concurrency N] [--queue N]
- *     [--queue-timeout-ms N] [--grace-ms N] [--drain-ms N] [--bundle-bytes N] [--workspace-bytes N] [--journal-bytes N]
- *     [--journal-ms N] [--spawners N] [--child-uid N] [--setpriv FILE] [--memory-bytes N] [--max-processes N]
- *     [--network declared|open] [--installs on|off] [--install-ms N] [--exit-with-parent]
+ *     [--queue-timeout-ms N] [--mcp-servers N] [--grace-ms N] [--drain-ms N] [--bundle-bytes N]
+ *     [--workspace-bytes N] [--journal-bytes N] [--journal-ms N] [--spawners N] [--child-uid N] [--setpriv FILE]
+ *     [--memory-bytes N] [--max-processes N] [--network declared|open] [--installs on|off] [--install-ms N]
+ *     [--exit-with-parent]
  *
  * `--network open` gives handlers the network whatever their tools declare. `HULL_RUNNER_EGRESS=off` takes the network away
  * from all processes that the runner starts. `--installs on|off` says whether packages of Python handlers are fetched; the
@@ -37,12 +38,14 @@ async function run(options: RunnerOptions): Promise<void> {
   const { services, enforced } = parts;
   const executions = new Executions(services);
   const queue = new AdmissionQueue(options);
+  const servers = new AdmissionQueue({ ...options, concurrency: options.mcpServers });
   let draining = false;
   const server = makeServer({
     ...services,
     auth,
     executions,
     queue,
+    servers,
     enforced,
     draining: () => draining,
   });
@@ -51,11 +54,10 @@ async function run(options: RunnerOptions): Promise<void> {
   const drain = async (waitMs: number, graceMs: number): Promise<void> => {
     draining = true;
     log("info", "draining", { running: queue.running, wait_ms: waitMs });
-    queue.close(
-      new Refused("runner_draining", "The runner is shutting down and takes no new work.", {
-        retry_after_s: 2,
-      }),
-    );
+    const reason = new Refused("runner_draining", "The runner is shutting down and takes no new work.", {
+      retry_after_s: 2,
+    });
+    for (const places of [queue, servers]) places.close(reason);
     const stop = setTimeout(() => executions.stopAll(graceMs), waitMs);
     await executions.idle();
     clearTimeout(stop);

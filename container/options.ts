@@ -15,6 +15,8 @@ export interface RunnerOptions {
   /** Places in the queue. */
   queue: number;
   queueTimeoutMs: number;
+  /** The most simultaneous MCP servers. */
+  mcpServers: number;
   /** Time between SIGTERM and SIGKILL for processes that the drain stops. */
   graceMs: number;
   /** Time for running work after SIGTERM. */
@@ -55,6 +57,7 @@ const NUMBERS = {
   concurrency: { fallback: Math.max(4, 2 * availableParallelism()), least: 1, most: 4096 },
   queue: { fallback: 256, least: 0, most: 65536 },
   "queue-timeout-ms": { fallback: 10_000, least: 1, most: 600_000 },
+  "mcp-servers": { fallback: Math.max(8, 4 * availableParallelism()), least: 0, most: 4096 },
   "grace-ms": { fallback: 2000, least: 0, most: 600_000 },
   "drain-ms": { fallback: 30_000, least: 0, most: 3_600_000 },
   "bundle-bytes": { fallback: 4 * 1024 ** 3, least: 1, most: Number.MAX_SAFE_INTEGER },
@@ -122,6 +125,7 @@ export function parseOptions(argv: string[], environment: NodeJS.ProcessEnv): Ru
     concurrency: number("concurrency"),
     queue: number("queue"),
     queueTimeoutMs: number("queue-timeout-ms"),
+    mcpServers: number("mcp-servers"),
     graceMs: number("grace-ms"),
     drainMs: number("drain-ms"),
     bundleBytes: number("bundle-bytes"),

@@ -159,6 +159,11 @@ export class GroupProcess {
     this.#escalation = setTimeout(() => this.#kill(), graceMs);
   }
 
+  /** Begins the time limit anew. */
+  extend(): void {
+    if (!this.#ended && this.#stopped === null && this.#exit === null) this.#timeout?.refresh();
+  }
+
   /** Slows the process down by no longer reading its streams. */
   pauseOutput(): void {
     this.#paused = true;

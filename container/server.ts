@@ -6,6 +6,7 @@ import type { Bundles } from "./bundles.ts";
 import type { Enforced } from "./isolation.ts";
 import type { Journal } from "./journal.ts";
 import { log, reasonOf } from "./log.ts";
+import { MAX_MESSAGE_BYTES } from "./mcp-bridge.ts";
 import { BodyCut } from "./multipart-body.ts";
 import { answer, Refused, refuse } from "./refusal.ts";
 import { type SubmitServices, submit } from "./submit.ts";
@@ -70,6 +71,11 @@ async function route(parts: ServerParts, request: IncomingMessage, response: Ser
     if (!Number.isSafeInteger(from) || from < 0) throw new Refused("bad_request", "`from` is not a number.");
     return executions.attach(execution, response, from);
   }
+  if (at === "POST v1/executions") {
+    const execution = named(ID, (name) => `execution:${name}`, "messages");
+    const text = await textOf(request, MAX_MESSAGE_BYTES, "The message is too long.");
+    return executions.message(execution, text, response);
+  }
   if (at === "DELETE v1/executions") {
     executions.cancel(named(ID, (name) => `execution:${name}`));
     return answer(request, response, 204, "");
@@ -111,19 +117,24 @@ async function takeSecret(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of request) {
-    size += chunk.length;
-    if (size > MAX_SECRET_BYTES) throw new Refused("bad_request", "The secret is too long.");
-    chunks.push(chunk);
-  }
-  const secret = Buffer.concat(chunks).toString("utf8");
+  const secret = await textOf(request, MAX_SECRET_BYTES, "The secret is too long.");
   if (secret.length < MIN_SECRET_CHARS) throw new Refused("bad_request", "The secret is too short.");
   if (!parts.auth.setSecret(secret)) {
     throw new Refused("execution_conflict", "The runner has another secret already.");
   }
   answer(request, response, 204, "");
+}
+
+/** The whole body. @throws Refused with the reason `tooLong` */
+async function textOf(request: IncomingMessage, limit: number, tooLong: string): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request) {
+    size += chunk.length;
+    if (size > limit) throw new Refused("bad_request", tooLong);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
 }
 
 function health(parts: ServerParts, path: string, request: IncomingMessage, response: ServerResponse): void {
@@ -141,10 +152,19 @@ function health(parts: ServerParts, path: string, request: IncomingMessage, resp
 }
 
 /** Prometheus text. */
-function metrics({ queue, executions, bundles, workspaces, journal, enforced }: ServerParts): string {
+function metrics({
+  queue,
+  servers,
+  executions,
+  bundles,
+  workspaces,
+  journal,
+  enforced,
+}: ServerParts): string {
   const gauges: [string, string, number][] = [
     ["hull_runner_running", "Executions that hold a slot", queue.running],
     ["hull_runner_waiting", "Executions in the queue", queue.waiting],
+    ["hull_runner_mcp_servers", "MCP servers that run", servers.running],
     ["hull_runner_bundles", "Unpacked bundles", bundles.count],
     ["hull_runner_bundle_bytes", "Bytes of unpacked bundles", bundles.bytes],
     ["hull_runner_workspaces", "Sessions' folders", workspaces.count],

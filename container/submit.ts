@@ -21,6 +21,8 @@ export interface SubmitServices {
   auth: Auth;
   executions: Executions;
   queue: AdmissionQueue;
+  /** The places of MCP servers: they stay for as long as a run, and take no slot from its other executions. */
+  servers: AdmissionQueue;
 }
 
 /**
@@ -55,7 +57,7 @@ export async function submit(
   }
   const execution = executions.create(spec, specDigest);
   try {
-    await admit(services.queue, execution, response);
+    await admit(spec.server === true ? services.servers : services.queue, execution, response);
   } catch (error) {
     executions.refuse(execution, error);
     throw error;

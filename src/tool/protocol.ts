@@ -131,6 +131,11 @@ export const executionSpec = z.lazy(() =>
     ),
     /** The skill was uploaded: its program is one of its files or on `PATH`, never an absolute path. */
     untrusted: z.optional(z.literal(true)),
+    /**
+     * The process is an MCP server: its messages come by `POST /v1/executions/{id}/messages`, and its stdout is no part of
+     * the frames. It ends when it has rested for `timeout_ms`.
+     */
+    server: z.optional(z.literal(true)),
   }),
 );
 export type ExecutionSpec = z.infer<typeof executionSpec>;

@@ -119,6 +119,15 @@ test("requirements.txt is installed once, whoever asks; its files cannot be chan
   expect((await readdir(folder)).filter((name) => name.endsWith(".tar"))).toEqual([]);
 });
 
+test("an MCP server in Python has the packages of its skill", async () => {
+  const script = "import hullpkg, sys; print(hullpkg.answer, file=sys.stderr)";
+  for (const command of ["python3", "env"]) {
+    const argv = command === "env" ? [command, "python3", "-c", script] : [command, "-c", script];
+    const { stderr } = await run(offline, packed, { argv, server: true });
+    expect(stderr.toString()).toMatch(command === "env" ? /No module named 'hullpkg'/ : /^42\n$/);
+  }
+});
+
 test.each([
   [
     "no folder is there",
