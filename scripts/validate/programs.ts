@@ -1,5 +1,6 @@
-/** Checks which programs of scripts and tools this machine has. */
+/** Checks which programs of scripts, tools and MCP servers this machine has. */
 import { basename, isAbsolute, join, relative } from "node:path";
+import { commandsOf } from "../../src/skill/command.ts";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
 import type { RootedDiagnostic } from "../build/roots.ts";
 import type { BuiltSkill } from "../build/skill.ts";
@@ -12,12 +13,7 @@ export function checkPrograms(
 ): (RootedDiagnostic & { program: string })[] {
   const found: (RootedDiagnostic & { program: string })[] = [];
   for (const { folder, manifest } of skills) {
-    const commands: [string, string[]][] = (manifest.llm?.tools ?? []).map((tool, i) => [
-      `tools[${i}].command`,
-      tool.command,
-    ]);
-    if (manifest.run !== undefined) commands.push(["run", manifest.run]);
-    for (const [field, [program = ""]] of commands) {
+    for (const [field, [program = ""]] of commandsOf(manifest)) {
       const local = !isAbsolute(program) && (program.includes("/") || program.startsWith("."));
       if (local || isExecutable(program)) continue;
       const root = roots.find((path) => folder === path || folder.startsWith(`${path}/`)) ?? folder;

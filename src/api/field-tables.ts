@@ -8,6 +8,7 @@ import {
   type FieldName,
   MANIFEST_FIELDS,
   type ManifestField,
+  MCP_PROCESS_FIELDS,
   MCP_SERVER_FIELDS,
 } from "../skill/manifest-fields.ts";
 import { TOOL_FIELDS } from "../skill/tools-json/tool-fields.ts";
@@ -46,9 +47,14 @@ const MANIFEST_TEXTS: { readonly [name in FieldName]: FieldText } = {
   return_headers: { text: "Further response headers that come back." },
   tools: { text: "See [Tools](#tools).", takes: "list", schema: { type: ["array", "object"] } },
   mcp_servers: {
-    text: "A server is its URL, or `{url, headers, tools, timeout_ms}`: see [MCP](mcp.md#tools-of-other-servers).",
+    text: "A server is its URL, or `{url, headers, tools, timeout_ms}`: see [MCP](mcp.md#tools-of-other-servers). `{command, args, env, tools, timeout_ms}` is a server that [the runner starts](mcp.md#servers-that-are-processes).",
     takes: "mapping of names to servers",
-    schema: { type: "object", additionalProperties: { anyOf: [TEXT, objectSchema(MCP_SERVER_FIELDS)] } },
+    schema: {
+      type: "object",
+      additionalProperties: {
+        anyOf: [TEXT, objectSchema(MCP_SERVER_FIELDS), objectSchema(MCP_PROCESS_FIELDS)],
+      },
+    },
   },
   tool_env: {
     text: "For script and llm: variables of the Worker that the skill's processes get. `HULL_*` and `HUSK_*` are errors; Hull withholds provider keys, with a warning.",

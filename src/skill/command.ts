@@ -69,11 +69,21 @@ function isLocal(program: string): boolean {
   return !program.startsWith("/") && (program.includes("/") || program.startsWith("."));
 }
 
+/** The commands of a skill, each with its field. */
+export function commandsOf({ run, llm }: Manifest): [field: string, argv: readonly string[]][] {
+  const commands: [string, readonly string[]][] = (llm?.tools ?? []).map(({ command }, i) => [
+    `tools[${i}].command`,
+    command,
+  ]);
+  for (const server of llm?.mcp_servers ?? [])
+    if ("command" in server) commands.push([`mcp_servers.${server.name}.command`, server.command]);
+  if (run !== undefined) commands.push(["run", run]);
+  return commands;
+}
+
 /** The bundled files that are started directly and therefore need the executable bit. */
 export function executables(manifest: Manifest): string[] {
-  const commands = [manifest.run, ...(manifest.llm?.tools ?? []).map((tool) => tool.command)];
-  return commands.flatMap((argv) => {
-    const program = argv?.[0];
+  return commandsOf(manifest).flatMap(([, [program]]) => {
     const path = program !== undefined && isLocal(program) ? insidePath(program) : null;
     return path === null ? [] : [path];
   });

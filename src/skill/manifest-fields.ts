@@ -63,18 +63,33 @@ export const COMMAND_TOOL_FIELDS = {
   },
 } as const satisfies Fields;
 
-/** A remote MCP server of an llm skill. */
-export const MCP_SERVER_FIELDS = {
-  url: { kind: "text", required: true },
-  /** Values may contain `${VAR}`. */
-  headers: { kind: "map", of: { kind: "text" }, default: {} },
+const MCP_TOOL_FIELDS = {
   /** The server's own names of the tools to use; absent: all. */
   tools: { kind: "list", of: "names of the server's tools" },
   timeout_ms: { kind: "integer", min: 1, max: 600_000, default: 60_000 },
 } as const satisfies Fields;
 
+/** A remote MCP server of an llm skill. */
+export const MCP_SERVER_FIELDS = {
+  url: { kind: "text", required: true },
+  /** Values may contain `${VAR}`. */
+  headers: { kind: "map", of: { kind: "text" }, default: {} },
+  ...MCP_TOOL_FIELDS,
+} as const satisfies Fields;
+
+/** An MCP server of an llm skill that the runner starts, and that speaks by its standard streams. */
+export const MCP_PROCESS_FIELDS = {
+  command: { kind: "any", shape: argv, required: true },
+  /** Further arguments. */
+  args: { kind: "list", of: "arguments", default: [], sparse: true },
+  /** Values may contain `${VAR}`. */
+  env: { kind: "map", of: { kind: "text" }, default: {} },
+  ...MCP_TOOL_FIELDS,
+} as const satisfies Fields;
+
 /** A server and its name: the prefix of its tools' names, with `_` for `-` and followed by `__`. */
 export const mcpServer = () => z.object({ name: z.string(), ...shapesOf(MCP_SERVER_FIELDS) });
+export const mcpProcess = () => z.object({ name: z.string(), ...shapesOf(MCP_PROCESS_FIELDS) });
 
 /** An agent that runs the skill as long as Hull serves it. */
 export const DAEMON_FIELDS = {
@@ -190,7 +205,13 @@ export const PROXY_FIELDS = {
 
 export const LLM_FIELDS = {
   tools: { kind: "objects", fields: COMMAND_TOOL_FIELDS, makes: "llm", default: [] },
-  mcp_servers: { kind: "any", shape: () => z.array(mcpServer()), modes: ["llm"], default: [], sparse: true },
+  mcp_servers: {
+    kind: "any",
+    shape: () => z.array(z.union([mcpServer(), mcpProcess()])),
+    modes: ["llm"],
+    default: [],
+    sparse: true,
+  },
   provider: { kind: "text", modes: ["llm"], default: "anthropic" },
   model: { kind: "text", modes: ["llm"] },
   fallback: { kind: "list", of: "`provider/model`", modes: ["llm"], default: [] },

@@ -14,6 +14,7 @@ import {
   LLM_FIELDS,
   METHODS,
   MODES,
+  type mcpProcess,
   type mcpServer,
   OUTPUTS,
   type PARAMETER_FIELDS,
@@ -73,6 +74,8 @@ export type CommandTool = Values<typeof COMMAND_TOOL_FIELDS>;
 export type CommandAnnotations = NonNullable<CommandTool["annotations"]>;
 /** A remote MCP server of an llm skill. */
 export type McpServer = Read<typeof mcpServer>;
+/** One that the runner starts. */
+export type McpProcess = Read<typeof mcpProcess>;
 /** An agent that runs the skill as long as Hull serves it. */
 export type DaemonDeclaration = Values<typeof DAEMON_FIELDS>;
 

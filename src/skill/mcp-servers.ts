@@ -1,10 +1,11 @@
-/** `mcp_servers` of an llm skill: remote servers whose tools its model can call (docs/mcp.md). */
+/** `mcp_servers` of an llm skill: servers whose tools its model can call, remote ones and processes (docs/mcp.md). */
+import { checkCommandFiles, readCommand, type SkillFiles } from "./command.ts";
 import { readMap, readMapping, wrongType } from "./fields.ts";
 import type { Findings } from "./findings.ts";
-import type { McpServer } from "./manifest.ts";
-import { MCP_SERVER_FIELDS } from "./manifest-fields.ts";
-import { templateVariables } from "./placeholder.ts";
-import { readHeaders } from "./proxy.ts";
+import type { McpProcess, McpServer } from "./manifest.ts";
+import { MCP_PROCESS_FIELDS, MCP_SERVER_FIELDS } from "./manifest-fields.ts";
+import { isReserved, templateVariables } from "./placeholder.ts";
+import { readHeaders, readTemplate } from "./proxy.ts";
 import { child, type Slot, stringOf } from "./tree.ts";
 
 /** The form of its name, so that `<server>__<tool>` is a valid tool name. */
@@ -13,16 +14,27 @@ const MAX_NAME = 32;
 const MAX_SERVERS = 16;
 export const DEFAULT_MCP_TIMEOUT_MS = MCP_SERVER_FIELDS.timeout_ms.default;
 
-/** @param keyVariables names of variables that hold provider keys, which no server gets */
+/** The program and all arguments of a server that is a process. */
+export const serverArgv = ({ command, args = [] }: McpProcess): string[] => [...command, ...args];
+
+/** The texts of a server that may contain `${VAR}`. */
+export const serverTemplates = (server: McpServer | McpProcess): string[] =>
+  Object.values("command" in server ? server.env : server.headers);
+
+/**
+ * @param keyVariables names of variables that hold provider keys, which no server gets
+ * @param files of the skill
+ */
 export function readMcpServers(
   findings: Findings,
   slot: Slot | undefined,
   keyVariables: readonly string[],
-): McpServer[] {
+  files: SkillFiles | undefined,
+): (McpServer | McpProcess)[] {
   const map = readMap(findings, slot);
   if (map === undefined || slot === undefined) return [];
   const prefixes = new Set<string>();
-  const servers: McpServer[] = [];
+  const servers: (McpServer | McpProcess)[] = [];
   for (const name of map.entries.keys()) {
     const at = child(map, name, slot.path);
     if (at === undefined) continue;
@@ -33,7 +45,10 @@ export function readMcpServers(
       continue;
     }
     prefixes.add(prefix);
-    const server = readServer(findings, name, at, keyVariables);
+    const isProcess = at.node.kind === "map" && at.node.entries.has("command");
+    const server = isProcess
+      ? readProcess(findings, name, at, keyVariables, files)
+      : readServer(findings, name, at, keyVariables);
     if (server !== null) servers.push(server);
   }
   if (servers.length > MAX_SERVERS) {
@@ -65,16 +80,71 @@ function readServer(
   const server = readMapping(findings, slot, MCP_SERVER_FIELDS, {
     url: (at) => {
       if (at !== undefined) return readUrl(findings, at) ?? undefined;
-      findings.error("mcp_server_url", slot, `The server ${name} has no url.`, "Add url: https://….");
+      findings.error(
+        "mcp_server_url",
+        slot,
+        `The server ${name} has no url.`,
+        "Add url: https://…, or the command: of a server that speaks by its standard streams.",
+      );
       return undefined;
     },
     headers: (at) => {
-      const headers = readHeaders(findings, at, "This server will bring no tools.");
+      const headers = readHeaders(findings, at, NO_TOOLS);
       if (at !== undefined) checkKeys(findings, at, headers, keyVariables);
       return headers;
     },
   });
   return server === undefined ? null : { name, ...server };
+}
+
+/** What follows from a variable that Hull never fills in. */
+const NO_TOOLS = "This server will bring no tools.";
+
+function readProcess(
+  findings: Findings,
+  name: string,
+  slot: Slot,
+  keyVariables: readonly string[],
+  files: SkillFiles | undefined,
+): McpProcess | null {
+  const read = readMapping(findings, slot, MCP_PROCESS_FIELDS, {
+    command: (at) => readCommand(findings, at),
+    env: (at) => readEnv(findings, at, keyVariables),
+  });
+  if (read === undefined) return null;
+  const server = { name, ...read };
+  if (files !== undefined) checkCommandFiles(findings, slot, serverArgv(server), files);
+  return server;
+}
+
+/** The environment that a server's process gets in addition to that of every process. */
+function readEnv(
+  findings: Findings,
+  slot: Slot | undefined,
+  keyVariables: readonly string[],
+): McpProcess["env"] {
+  const map = readMap(findings, slot);
+  if (map === undefined || slot === undefined) return {};
+  const env: McpProcess["env"] = {};
+  for (const name of map.entries.keys()) {
+    const at = child(map, name, slot.path);
+    if (at === undefined) continue;
+    const fault = variableFault(name, keyVariables);
+    if (fault !== null) {
+      findings.error("mcp_server_env", at, `The variable ${name} is not accepted: ${fault}.`);
+      continue;
+    }
+    const value = readTemplate(findings, at, `the variable ${name}`, NO_TOOLS);
+    if (value !== undefined) env[name] = value;
+  }
+  checkKeys(findings, slot, env, keyVariables);
+  return env;
+}
+
+function variableFault(name: string, keyVariables: readonly string[]): string | null {
+  if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return "it is not the name of an environment variable";
+  if (isReserved(name)) return "only Hull sets names that begin with HULL_ or HUSK_";
+  return keyVariables.includes(name) ? "no process gets a variable of a model provider's key" : null;
 }
 
 function readUrl(findings: Findings, slot: Slot): string | null {
@@ -104,10 +174,10 @@ export function serverUrl(text: string): URL | null {
 function checkKeys(
   findings: Findings,
   slot: Slot,
-  headers: McpServer["headers"],
+  templates: { [name: string]: string },
   keyVariables: readonly string[],
 ): void {
-  for (const name of templateVariables(Object.values(headers))) {
+  for (const name of templateVariables(Object.values(templates))) {
     if (!keyVariables.includes(name)) continue;
     findings.error(
       "mcp_server_key",

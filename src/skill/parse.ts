@@ -233,7 +233,7 @@ function readSettings(
   });
   const llm = readFields(findings, root, TOP, LLM_FIELDS, {
     tools: (at) => readTools(findings, at, files),
-    mcp_servers: (at) => readMcpServers(findings, at, keys),
+    mcp_servers: (at) => readMcpServers(findings, at, keys, files),
     provider: (at) => readProvider(findings, at, providers),
     model: (at, { provider }) => readModel(findings, at, provider, root, providers),
     fallback: (at) => readFallback(findings, at, providers),

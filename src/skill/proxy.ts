@@ -81,27 +81,35 @@ export function readHeaders(
       );
       continue;
     }
-    if (entry.node.kind !== "scalar" || typeof entry.node.value !== "string") {
-      wrongType(findings, entry, "text", "Put the value in quotes.");
-      continue;
-    }
-    const value = entry.node.value;
-    const template = parseTemplate(value);
+    const value = readTemplate(findings, entry, `the header ${key}`, effect);
+    if (value === undefined) continue;
     if (/[^\t\x20-\x7e\x80-\u{10ffff}]/u.test(value)) {
       findings.error("header_value", entry, `The value of the header ${key} contains control characters.`);
-    } else if (template.problem !== undefined) {
-      findings.error(
-        "placeholder",
-        entry,
-        `${template.problem} in the header ${key} is not a placeholder such as \${API_KEY}.`,
-        "Write $${ for a literal ${.",
-      );
-    } else {
-      checkVariables(findings, entry, value, effect);
-      headers.set(name, value);
-    }
+    } else headers.set(name, value);
   }
   return Object.fromEntries(headers);
+}
+
+/** A text that may contain `${VAR}`. @param where it stands @param effect as for `readHeaders` */
+export function readTemplate(
+  findings: Findings,
+  slot: Slot,
+  where: string,
+  effect: string,
+): string | undefined {
+  if (slot.node.kind !== "scalar" || typeof slot.node.value !== "string") {
+    wrongType(findings, slot, "text", "Put the value in quotes.");
+    return undefined;
+  }
+  const { value } = slot.node;
+  const { problem } = parseTemplate(value);
+  if (problem === undefined) {
+    checkVariables(findings, slot, value, effect);
+    return value;
+  }
+  const message = `${problem} in ${where} is not a placeholder such as \${API_KEY}.`;
+  findings.error("placeholder", slot, message, "Write $${ for a literal ${.");
+  return undefined;
 }
 
 export function readHeaderNames(findings: Findings, slot: Slot | undefined): string[] {

@@ -1,6 +1,7 @@
 /** Uploaded skills: their folder in an archive, and what is forbidden to them. */
 import { firstOf } from "../cut.ts";
 import type { SourceFile } from "./bundle.ts";
+import { commandsOf } from "./command.ts";
 import { skillFileName } from "./file-text.ts";
 import { type IgnoreLevel, type IgnoreRule, isIgnored, parseIgnore } from "./ignore.ts";
 import { secretIn } from "./lint.ts";
@@ -99,14 +100,7 @@ function isLeftOut(path: string, levels: readonly IgnoreLevel[]): boolean {
 
 /** What is forbidden to an uploaded skill, but not to the deployment's own: commands with an absolute path. */
 export function checkUploaded(manifest: Manifest, location: SkillLocation): Diagnostic[] {
-  const commands: [field: string, argv: readonly string[]][] = [
-    ["run", manifest.run ?? []],
-    ...(manifest.llm?.tools ?? []).map((tool, i): [string, string[]] => [
-      `tools[${i}].command`,
-      tool.command,
-    ]),
-  ];
-  return commands.flatMap(([field, [program = ""]]) => {
+  return commandsOf(manifest).flatMap(([field, [program = ""]]) => {
     if (!program.startsWith("/")) return [];
     const finding = {
       code: "command_absolute",
@@ -178,5 +172,5 @@ const at = (
 ): Pick<Diagnostic, "skill" | "file" | "line" | "column"> => ({
   skill: folder,
   file,
-  ...positions.get(field.replace(/\[.*$/, "")),
+  ...positions.get(field.replace(/[[.].*$/, "")),
 });

@@ -1,6 +1,7 @@
 /** The Worker's variables that a skill requests. */
 
 import type { Manifest, SkillTool } from "./manifest.ts";
+import { serverTemplates } from "./mcp-servers.ts";
 import { templateVariables } from "./placeholder.ts";
 
 /**
@@ -15,11 +16,11 @@ export function variablesOf(skill: {
   return [...new Set([...manifest.tool_env, ...sentVariables(manifest), ...tools.flatMap(({ env }) => env)])];
 }
 
-/** The variables that Hull itself puts into calls of the skill. */
+/** The variables that Hull itself puts into calls of the skill, and into the environment of its MCP servers. */
 export function sentVariables({ proxy, llm }: Manifest): string[] {
   const servers = llm?.mcp_servers ?? [];
   return [
     ...(proxy === undefined ? [] : templateVariables([proxy.url, ...Object.values(proxy.headers)])),
-    ...servers.flatMap(({ headers }) => templateVariables(Object.values(headers))),
+    ...servers.flatMap((server) => templateVariables(serverTemplates(server))),
   ];
 }

@@ -109,6 +109,11 @@ describe("what an archive may be", () => {
     ],
     ["a missing file", made("run: ./no.sh"), /SKILL\.md:4: .*no file no\.sh/],
     ["an absolute program", made("run: /bin/cat"), /SKILL\.md:4: .*\/bin\/cat.* absolute/],
+    [
+      "an absolute program of an MCP server",
+      made("mode: llm\nmcp_servers: {a: {command: /bin/cat}}\n---\nBody."),
+      /SKILL\.md:5: .*\/bin\/cat.* absolute/,
+    ],
     ["a huge card", made(`serve: a\noutput_mime: text/${"x".repeat(9000)}`), /its card .* has 9\d\d\d bytes/],
     [
       "a bomb, inside workerd",

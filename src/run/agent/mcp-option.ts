@@ -21,7 +21,7 @@ type Given = NonNullable<RunOptions["mcp_servers"]>[number];
 export function readServersOption(
   { settings, tenant }: RunContext,
   given: readonly Given[],
-): { deployed: ServerOwner; brought: ServerOwner } {
+): { deployed: ServerOwner<McpServer>; brought: ServerOwner<McpServer> } {
   const faults: Fault[] = [];
   const deployed = serversOfDeployment(settings, tenant);
   const named: McpServer[] = [];
@@ -51,7 +51,7 @@ type Asked = Exclude<Given, string>;
 function faultOf(
   { name, url }: Asked,
   known: McpServer | undefined,
-  { servers }: ServerOwner,
+  { servers }: ServerOwner<McpServer>,
   prefixes: ReadonlySet<string>,
 ): string | null {
   const names = servers.map((server) => server.name).join(", ") || "none";

@@ -4,9 +4,11 @@
  */
 import { firstOf } from "../../cut.ts";
 import type { Settings } from "../../env.ts";
-import { HullError } from "../../errors.ts";
+import { HullError, Internal } from "../../errors.ts";
 import { logLine } from "../../log.ts";
-import type { JsonObject, McpServer } from "../../skill/manifest.ts";
+import type { JsonObject, McpProcess, McpServer } from "../../skill/manifest.ts";
+import { serverArgv } from "../../skill/mcp-servers.ts";
+import { allowedVariables } from "../../tool/execution.ts";
 import type { AllowedHosts } from "../../tool/mcp/address.ts";
 import { type ListedTool, McpClient } from "../../tool/mcp/client.ts";
 import type { FailureKind, McpFailure, Reply } from "../../tool/mcp/failure.ts";
@@ -15,13 +17,16 @@ import type { Wire } from "../../tool/mcp/transport.ts";
 import type { RunContext } from "../context.ts";
 import { SentVariables } from "../sent-variables.ts";
 import type { ServerOwner } from "./owner.ts";
+import { ServerProcess } from "./process.ts";
 
 /** How long a list of tools is fresh, and how long it may be used if the server fails, in ms. */
 const FRESH_MS = 60_000;
 const STALE_MS = 600_000;
-/** A run waits for the lists of its servers' tools at most this long, in ms. */
+/** A run waits for the lists of its servers' tools at most this long, in ms. A process may first have to fetch itself. */
 const LIST_TIMEOUT_MS = 15_000;
-const listTimeout = ({ timeout_ms }: McpServer): number => Math.min(timeout_ms, LIST_TIMEOUT_MS);
+const START_TIMEOUT_MS = 60_000;
+const listTimeout = (server: McpServer | McpProcess): number =>
+  Math.min(server.timeout_ms, "command" in server ? START_TIMEOUT_MS : LIST_TIMEOUT_MS);
 /** The most malformed tools that a line of the log names, and the most characters of a name. */
 const MAX_NAMED = 20;
 const MAX_TOOL_NAME = 64;
@@ -61,10 +66,24 @@ interface McpOutcome {
   duration_ms: number;
 }
 
+interface Client {
+  client: McpClient;
+  /** Under which an isolate remembers its tools. */
+  key: string;
+  /** `null`: it is a remote server. */
+  process: ServerProcess | null;
+}
+
+/** The reply, whose failure also says what is known of the server's process. */
+async function explained<T>(process: ServerProcess | null, reply: Reply<T>): Promise<Reply<T>> {
+  if (reply.ok || process === null || reply.failure.kind === "error") return reply;
+  return { ok: false, failure: { ...reply.failure, message: await process.explain(reply.failure) } };
+}
+
 /** The servers of one run. The run has its own sessions with them. */
 export class RunServers {
   readonly #context: RunContext;
-  readonly #clients = new Map<string, { client: McpClient; key: string }>();
+  readonly #clients = new Map<string, Client>();
 
   constructor(context: RunContext) {
     this.#context = context;
@@ -127,13 +146,13 @@ export class RunServers {
 
   /** Ends the sessions. */
   close(): void {
-    for (const { client } of this.#clients.values()) client.close();
+    for (const { client, process } of this.#clients.values()) (process ?? client).close();
     this.#clients.clear();
   }
 
   async #called(
     owner: ServerOwner,
-    server: McpServer | undefined,
+    server: McpServer | McpProcess | undefined,
     { remote, parameters, raw }: CalledTool,
     args: JsonObject,
     signal: AbortSignal,
@@ -143,23 +162,23 @@ export class RunServers {
     }
     const opened = this.#client(owner, server);
     if (!opened.ok) return opened;
-    const { client, key } = opened.value;
+    const { client, key, process } = opened.value;
     const limit = AbortSignal.any([signal, AbortSignal.timeout(server.timeout_ms)]);
-    const reply = await client.callTool(remote, { args, raw }, parameters, limit);
+    const reply = await explained(process, await client.callTool(remote, { args, raw }, parameters, limit));
     // The tool may be gone, or may take other arguments: the next run asks for the list again.
     if (!reply.ok && reply.failure.kind === "error") this.#context.deployment.mcpServers.delete(key);
     return reply;
   }
 
-  async #listed(owner: ServerOwner, server: McpServer): Promise<Reply<readonly ListedTool[]>> {
+  async #listed(owner: ServerOwner, server: McpServer | McpProcess): Promise<Reply<readonly ListedTool[]>> {
     const opened = this.#client(owner, server);
     if (!opened.ok) return opened;
-    const { client, key } = opened.value;
+    const { client, key, process } = opened.value;
     const known = this.#context.deployment.mcpServers.get(key);
     const age = Date.now() - (known?.at ?? 0);
     if (known !== undefined && age < FRESH_MS) return { ok: true, value: known.tools };
     const limit = AbortSignal.timeout(listTimeout(server));
-    const reply = this.#safe(await client.listTools(limit));
+    const reply = this.#safe(await explained(process, await client.listTools(limit)));
     if (reply.ok) {
       const { malformed, ...listed } = reply.value;
       const tools = this.#context.redacted(listed.tools);
@@ -189,52 +208,66 @@ export class RunServers {
     return { ok: false, failure: { ...reply.failure, message } };
   }
 
-  #client(owner: ServerOwner, server: McpServer): Reply<{ client: McpClient; key: string }> {
+  #client(owner: ServerOwner, server: McpServer | McpProcess): Reply<Client> {
     const { settings, background } = this.#context;
     const name = `${owner.skill ?? ""} ${server.name}`;
     const open = this.#clients.get(name);
     if (open !== undefined) return { ok: true, value: open };
-    const headers = this.#headers(owner, server);
-    if (!headers.ok) return headers;
-    const key = `${server.url} ${JSON.stringify([...headers.value])}`;
-    const wire: Wire = {
-      url: new URL(server.url),
-      headers: headers.value,
-      allowed: allowedHosts(settings),
-      // The rest of the time is for an older server's opening and its list.
-      discover_ms: Math.ceil(listTimeout(server) / 3),
-      fetch: (url, init) => fetch(url, init),
-    };
+    const filled = this.#filled(owner, "command" in server ? server.env : server.headers);
+    if (!filled.ok) return filled;
+    let key: string;
+    let process: ServerProcess | null = null;
+    let wire: Wire;
+    if ("command" in server) {
+      if (owner.record === null) throw new Internal({ cause: `the process ${server.name} has no skill` });
+      key = JSON.stringify([owner.record.pack, serverArgv(server), filled.value]);
+      process = new ServerProcess(this.#context, owner.record, server, filled.value, (message) =>
+        this.#note(owner, server, { kind: "unavailable", message }),
+      );
+      wire = process.wire;
+    } else {
+      const headers = new Headers(filled.value);
+      headers.set("user-agent", "hull");
+      key = `${server.url} ${JSON.stringify([...headers])}`;
+      wire = {
+        url: new URL(server.url),
+        headers,
+        allowed: allowedHosts(settings),
+        // The rest of the time is for an older server's opening and its list.
+        discover_ms: Math.ceil(listTimeout(server) / 3),
+        fetch: (url, init) => fetch(url, init),
+      };
+    }
     const dialect = this.#context.deployment.mcpServers.get(key)?.dialect ?? null;
     const client = new McpClient(wire, dialect, background, () =>
       this.#context.deployment.mcpServers.delete(key),
     );
-    const made = { client, key };
+    const made = { client, key, process };
     this.#clients.set(name, made);
     return { ok: true, value: made };
   }
 
-  #headers({ granted }: ServerOwner, server: McpServer): Reply<Headers> {
+  /** The texts with the values of their variables. */
+  #filled(
+    { granted }: ServerOwner,
+    templates: { [name: string]: string },
+  ): Reply<{ [name: string]: string }> {
     const { settings } = this.#context;
     // No tool gets a provider's key, even if a skill names it.
-    const read = (name: string) => (settings.providerKeys.has(name) ? undefined : settings.read(name));
+    const read = (name: string) => allowedVariables([name], settings, null)[name];
     const variables = new SentVariables(read, granted);
-    const headers = new Headers();
+    const filled: { [name: string]: string } = {};
     try {
-      for (const [name, template] of Object.entries(server.headers)) {
-        headers.set(
-          name,
-          variables.fill(template, (value) => value),
-        );
+      for (const [name, template] of Object.entries(templates)) {
+        filled[name] = variables.fill(template, (value) => value);
       }
     } catch (error) {
       if (!(error instanceof HullError)) throw error;
       const message =
-        "One of its headers needs a variable that is not set or that it may not have; the log names it.";
+        "One of its headers or variables needs a variable of the Worker that is not set or that it may not have; the log names it.";
       return { ok: false, failure: { kind: "refused", message, hint: error.message } };
     }
-    headers.set("user-agent", "hull");
-    return { ok: true, value: headers };
+    return { ok: true, value: filled };
   }
 
   /** Writes a line to the log, since the run continues without the server. */

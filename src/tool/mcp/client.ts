@@ -203,20 +203,26 @@ export class McpClient {
   }
 
   /**
-   * Sends a modern request first: a modern server shows itself by its answer. Any other server is opened the older way.
+   * Sends a modern request first: a modern server shows itself by its answer. Any other server is opened the older way. A
+   * process is opened the older way first: some end when their first message is another.
    */
   async #open(signal: AbortSignal): Promise<Reply<Dialect>> {
-    if (this.#dialect === null) {
-      const modern: Dialect = { version: MODERN, modern: true, sessions: false };
-      const limit = AbortSignal.any([signal, AbortSignal.timeout(this.#wire.discover_ms)]);
-      const asked = await this.#exchange(modern, { method: "server/discover", params: {} }, limit);
-      if (asked.ok) {
-        const found = discoveredShape.safeParse(asked.value);
-        if (found.success && found.data.supportedVersions.includes(MODERN))
-          return { ok: true, value: modern };
-      } else if (signal.aborted || !mayBeLegacy(asked.failure)) return asked;
-    }
-    return this.#initialize(signal);
+    if (this.#dialect !== null) return this.#initialize(signal);
+    if (this.#wire.allowed !== null) return (await this.#discover(signal)) ?? this.#initialize(signal);
+    const opened = await this.#initialize(signal);
+    if (opened.ok || opened.failure.kind !== "error") return opened;
+    return (await this.#discover(signal)) ?? opened;
+  }
+
+  /** Asks a server whether it is modern; `null`: it may be an older one. */
+  async #discover(signal: AbortSignal): Promise<Reply<Dialect> | null> {
+    const modern: Dialect = { version: MODERN, modern: true, sessions: false };
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(this.#wire.discover_ms)]);
+    const asked = await this.#exchange(modern, { method: "server/discover", params: {} }, limit);
+    if (!asked.ok) return signal.aborted || !mayBeLegacy(asked.failure) ? asked : null;
+    const found = discoveredShape.safeParse(asked.value);
+    const isModern = found.success && found.data.supportedVersions.includes(MODERN);
+    return isModern ? { ok: true, value: modern } : null;
   }
 
   async #initialize(signal: AbortSignal): Promise<Reply<Dialect>> {

@@ -31,7 +31,7 @@ const MAX_SCHEMA = 32 * 1024;
 
 /** The tools that a skill uses of a server, without those that no model can get. */
 export function remoteTools(
-  { name: server, tools: wanted }: McpServer,
+  { name: server, tools: wanted }: Pick<McpServer, "name" | "tools">,
   listed: readonly ListedTool[],
 ): RemoteTool[] {
   const prefix = toolPrefix(server);

@@ -29,7 +29,8 @@ export interface Wire {
   url: URL;
   /** The server's own headers with their secrets: they go only to its origin. */
   headers: Headers;
-  allowed: AllowedHosts;
+  /** `null`: it is a process, which `fetch` reaches without an address. */
+  allowed: AllowedHosts | null;
   /** How long a server has to show that it speaks a revision without `initialize`. */
   discover_ms: number;
   fetch: (url: URL, init: RequestInit) => Promise<Response>;
@@ -80,7 +81,7 @@ async function open(
 ): Promise<Reply<Response>> {
   let { url } = wire;
   for (let hops = 0; ; hops++) {
-    const fault = addressFault(url, wire.allowed);
+    const fault = wire.allowed === null ? null : addressFault(url, wire.allowed);
     if (fault !== null) return failed("refused", fault);
     const own = url.origin === wire.url.origin ? wire.headers : new Headers();
     const all = new Headers(own);

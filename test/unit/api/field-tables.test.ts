@@ -59,6 +59,8 @@ describe("the schema of a frontmatter", () => {
     [{ mcp_servers: { a: "https://a.example/mcp" } }, true],
     [{ mcp_servers: { a: { url: "https://a.example/mcp", timeout_ms: 600_001 } } }, false],
     [{ mcp_servers: { a: { headers: {} } } }, false],
+    [{ mcp_servers: { a: { command: "npx -y a", args: ["b"], env: { C: "${D}" } } } }, true],
+    [{ mcp_servers: { a: { command: ["npx"], args: "b" } } }, false],
   ])("%j is taken: %s", (more, good) => {
     const frontmatter = { name: "a", description: "A.", mode: "llm", ...more };
     const { manifest } = parseManifest(`---\n${JSON.stringify(frontmatter)}\n---\nDo it.\n`, {

@@ -355,11 +355,16 @@ test("validate: --strict makes warnings errors, --runner looks for programs", as
   const project = warned();
   expect((await hull(["validate", project])).code).toBe(0);
   expect((await hull(["validate", project, "--strict"])).code).toBe(1);
-  const missing = folder({ "skills/a/SKILL.md": skillText("A", "run: [no-such-program-here]") });
+  const server = "mode: llm\nmcp_servers: {x: {command: no-such-server-here}}";
+  const missing = folder({
+    "skills/a/SKILL.md": skillText("A", "run: [no-such-program-here]"),
+    "skills/b/SKILL.md": skillText("B", server),
+  });
   expect((await hull(["validate", missing])).code).toBe(0);
   const { code, err } = await hull(["validate", missing, "--runner"]);
   expect(code).toBe(1);
   expect(err).toMatch(/skills\/a\/SKILL\.md error run: .*no-such-program-here.*\[program_missing\]/);
+  expect(err).toMatch(/b\/SKILL\.md error mcp_servers\.x\.command: .*no-such-server-here/);
 });
 
 test("new: every kind and nasty names pass validate --strict; nothing is overwritten", async () => {
