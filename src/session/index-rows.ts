@@ -6,7 +6,7 @@ import type { Background } from "../log.ts";
 import type { RowNote } from "../row-collector.ts";
 import type { IndexRow } from "./index-row.ts";
 import { runRows } from "./run-index.ts";
-import { sessionRows } from "./session-index.ts";
+import { ROWS_AT_ONCE, sessionRows } from "./session-index.ts";
 
 /** Adds rows to the lists. Another object or request may send them, even before the caller's own writes are on disk. */
 export function queueRows(
@@ -25,9 +25,7 @@ export function flushRows({ indexRows, env }: Deployment): Promise<void> {
 async function write(env: Bindings, rows: readonly IndexRow[]): Promise<void> {
   const runs = rows.flatMap((row) => ("run" in row ? [row] : []));
   const sessions = rows.flatMap((row) => ("session" in row ? [row] : []));
-  const statements = [
-    ...(await runRows(env, runs)),
-    ...(sessions.length === 0 ? [] : [await sessionRows(env, sessions)]),
-  ];
+  const statements = await runRows(env, runs);
+  while (sessions.length > 0) statements.push(await sessionRows(env, sessions.splice(0, ROWS_AT_ONCE)));
   await env.DB.batch(statements);
 }

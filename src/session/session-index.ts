@@ -15,7 +15,10 @@ const OF_STAGE = `(substr(id, 1, 4) = 'wfs_' AND (parent_id IS NOT NULL OR json_
 
 const tables = ({ DB }: Bindings): Tables => new Tables(DB, SESSIONS);
 
-/** The statement that writes rows of any tenants. */
+/** The most rows of a statement: their metadata of at most 16,384 characters each fit into a value of 2 MB, however escaped. */
+export const ROWS_AT_ONCE = 20;
+
+/** The statement that writes rows of any tenants, at most `ROWS_AT_ONCE`. */
 export async function sessionRows(
   env: Bindings,
   sessions: readonly { tenant: string; session: SessionEntry }[],

@@ -1,5 +1,6 @@
 /** How the rows of sessions and runs come into the lists in D1. */
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { utf8 } from "../../src/bytes.ts";
 import { Deployment } from "../../src/deployment.ts";
 import { BudgetExceeded } from "../../src/errors/budget.ts";
 import type { RowNote } from "../../src/row-collector.ts";
@@ -49,6 +50,34 @@ function stoppedClock(): (ms: number) => void {
     now += ms;
   };
 }
+
+it("rows of sessions with long metadata are stored in several statements, each within what D1 takes", async () => {
+  const values: string[] = [];
+  const DB = new Proxy(bindings.DB, {
+    get(target, key) {
+      const value: unknown = Reflect.get(target, key);
+      if (key !== "prepare") return typeof value === "function" ? value.bind(target) : value;
+      return (text: string) => {
+        const statement = target.prepare(text);
+        const bind = statement.bind.bind(statement);
+        const noted = (...given: unknown[]) => {
+          values.push(...given.map(String));
+          return bind(...given);
+        };
+        return Object.assign(statement, { bind: noted });
+      };
+    },
+  });
+  const deployment = new Deployment({ ...bindings, DB });
+  const metadata = { text: "字".repeat(16_000) };
+  const of = { state: "active", created_at: new Date().toISOString(), parent_id: null, metadata } as const;
+  const rows = Array.from({ length: 90 }, (_, i) => ({ tenant: "long", session: { id: `s${i}`, ...of } }));
+  queueRows(deployment, rows, () => {});
+  await flushRows(deployment);
+  const page = { tenant: "long", limit: 100, cursor: null, stages: false };
+  expect((await listSessions(bindings, page)).data).toHaveLength(90);
+  expect(Math.max(...values.map((value) => utf8(value).length))).toBeLessThan(2_000_000);
+});
 
 describe("the ends of runs", () => {
   it("are stored together, and a reader need not wait until they have been collected", async () => {
