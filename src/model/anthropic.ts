@@ -35,9 +35,9 @@ import { withSchema } from "./json-instruction.ts";
 import { rootObject } from "./root-schema.ts";
 import { type AnthropicSearchTool, anthropicSearchTool } from "./search-tools.ts";
 import { systemList } from "./system-blocks.ts";
-import { sendableIds, sendableName, type Wire, type WireTarget } from "./wire.ts";
+import { callIdForm, sendableIds, sendableName, type Wire, type WireTarget } from "./wire.ts";
 
-const MAX_ID_LENGTH = 64;
+const CALL_IDS = callIdForm(64);
 /** Replaces a `max_tokens` of 0 or less. */
 const DEFAULT_MAX_TOKENS = 8192;
 /** Default tokens for thinking. */
@@ -75,7 +75,7 @@ export const tokensToAsk = (asked: number): number => (asked > 0 ? asked : DEFAU
 function anthropicBody(request: ModelRequest, target: WireTarget, stream: boolean): WireBody {
   const to: Addressee = {
     provider: target.provider,
-    sendableId: sendableIds(request.messages, MAX_ID_LENGTH),
+    sendableId: sendableIds(request.messages, CALL_IDS),
     searches: request.tool_search !== undefined,
   };
   const { sampling = {}, thinking, prefill } = request;

@@ -13,10 +13,16 @@ import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { chatTraits } from "./chat-traits.ts";
 import { systemList } from "./system-blocks.ts";
-import { sendableIds, sendableName, type WireTarget } from "./wire.ts";
+import { type CallIdForm, callIdForm, sendableIds, sendableName, type WireTarget } from "./wire.ts";
 
-/** The longest id of a tool call that OpenAI accepts. */
-const MAX_ID_LENGTH = 40;
+/** OpenAI's limit. */
+const CALL_IDS = callIdForm(40);
+/** Mistral's models accept no other ids (its error 3280), wherever they run. */
+const MISTRAL_IDS: CallIdForm = {
+  valid: /^[A-Za-z0-9]{9}$/,
+  made: (n) => `call${String(n).padStart(5, "0")}`,
+};
+const MISTRAL = /(?:mi|mini|code|dev|magi)stral|(?:mix|pix)tral/i;
 
 /** A call with the provider's additions that it wants back (Google: `thought_signature`). */
 type WireToolCall = ChatCompletionMessageFunctionToolCall & { extra_content?: Json };
@@ -27,6 +33,8 @@ type WireAssistant = Omit<ChatCompletionAssistantMessageParam, "tool_calls"> & {
   reasoning_content?: string;
   reasoning_details?: Json;
 };
+
+const isMistral = ({ provider, model }: WireTarget): boolean => MISTRAL.test(provider) || MISTRAL.test(model);
 
 export type WireMessage = Exclude<ChatCompletionMessageParam, { role: "assistant" }> | WireAssistant;
 
@@ -40,7 +48,7 @@ export function chatMessages(
   const { system, prefill } = request;
   const to: Addressee = {
     target,
-    sendableId: sendableIds(request.messages, MAX_ID_LENGTH),
+    sendableId: sendableIds(request.messages, isMistral(target) ? MISTRAL_IDS : CALL_IDS),
     searches: request.tool_search !== undefined,
   };
   const begun: WireMessage[] =

@@ -11,15 +11,15 @@ import { UnsupportedMediaType } from "../errors/request.ts";
 import { isObject } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { mediaUrl } from "./openai-chat-messages.ts";
-import { sendableIds, sendableName, type WireTarget } from "./wire.ts";
+import { callIdForm, sendableIds, sendableName, type WireTarget } from "./wire.ts";
 
-const MAX_ID_LENGTH = 64;
+const CALL_IDS = callIdForm(64);
 
 /** A typed item, or one of the provider's own that goes back unchanged. */
 export type WireItem = ResponseInputItem | JsonObject;
 
 export function responsesInput(request: ModelRequest, target: WireTarget): WireItem[] {
-  const sendableId = sendableIds(request.messages, MAX_ID_LENGTH);
+  const sendableId = sendableIds(request.messages, CALL_IDS);
   // If tools are declared in namespaces, a call names the namespace of its tool.
   const namespaces = new Map(
     request.tool_search === undefined

@@ -122,21 +122,34 @@ export function callIdSource(history: readonly Message[]): CallIdSource {
   };
 }
 
+/** The ids of tool calls that a provider accepts back, and the n-th one that Hull makes. */
+export interface CallIdForm {
+  valid: RegExp;
+  made: (n: number) => string;
+}
+
+export const callIdForm = (maxLength: number): CallIdForm => ({
+  valid: new RegExp(`^[A-Za-z0-9_-]{1,${maxLength}}$`),
+  made: (n) => `call_x${n}`,
+});
+
 /**
- * Ids in a form that a provider accepts back, `[A-Za-z0-9_-]` of limited length: a conversation may contain ids of
- * another provider. The same history always gives the same ids.
+ * Ids in a form that a provider accepts back: a conversation may contain ids of another provider. The same history always
+ * gives the same ids.
  */
-export function sendableIds(history: readonly Message[], maxLength: number): (id: string) => string {
-  const valid = (id: string): boolean => id.length <= maxLength && /^[A-Za-z0-9_-]+$/.test(id);
+export function sendableIds(
+  history: readonly Message[],
+  { valid, made }: CallIdForm,
+): (id: string) => string {
   const known = toolCallIds(history);
-  if (known.every(valid)) return (id) => id;
-  const taken = new Set(known.filter(valid));
+  if (known.every((id) => valid.test(id))) return (id) => id;
+  const taken = new Set(known.filter((id) => valid.test(id)));
   const renamed = new Map<string, string>();
   let n = 0;
   for (const id of known) {
-    if (valid(id) || renamed.has(id)) continue;
-    let name = `call_x${++n}`;
-    while (taken.has(name)) name = `call_x${++n}`;
+    if (valid.test(id) || renamed.has(id)) continue;
+    let name = made(++n);
+    while (taken.has(name)) name = made(++n);
     renamed.set(id, name);
   }
   return (id) => renamed.get(id) ?? id;

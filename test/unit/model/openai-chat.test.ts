@@ -132,6 +132,27 @@ test("a whole tool round goes back: raw arguments, one message per result, what 
   expect(deepseek[4]).not.toHaveProperty("reasoning_content");
 });
 
+test.each([
+  ["mistral", "some-model", ["call00001", "Ab3dEf9hI", "call00003", "call00002"]],
+  ["openrouter", "mistralai/Mixtral-8x22b-instruct", ["call00001", "Ab3dEf9hI", "call00003", "call00002"]],
+  ["openai", "gpt-5", ["call_aaaaaaaaaaaaaaaaaaaaaaaa", "Ab3dEf9hI", "call_1", "call00002"]],
+])("%s's %s gets ids of calls that it accepts back", (provider, model, ids) => {
+  const sentIds = ["call_aaaaaaaaaaaaaaaaaaaaaaaa", "Ab3dEf9hI", "call_1", "call00002"];
+  const messages: Message[] = [
+    {
+      role: "assistant",
+      content: sentIds.map((id) => ({ type: "tool_call", id, name: "look_up", arguments: {}, raw: "{}" })),
+    },
+    {
+      role: "tool",
+      results: sentIds.map((call_id) => ({ call_id, name: "look_up", content: "found", is_error: false })),
+    },
+  ];
+  const [turn, ...results] = openAiBody(request(messages), { ...TARGET, provider, model }, false).messages;
+  expect(turn).toMatchObject({ tool_calls: ids.map((id) => ({ id })) });
+  expect(results).toMatchObject(ids.map((tool_call_id) => ({ role: "tool", tool_call_id })));
+});
+
 test("reasoning, text, refusal, calls and tokens have canonical forms", () => {
   const turn = parse({
     ...completion({
