@@ -1,15 +1,16 @@
 /**
- * Starts `program.js`, which is next to the bundle of this module, from the code in `program.code`. The first process that
- * ends well writes this file. Node's own cache has only what V8 compiles when it loads a file, not the functions that a
- * start calls.
+ * Starts `program.js`, which is next to the bundle of this module, from code that V8 compiled: in `program.code`, or in a file
+ * for the command that is the first argument, because commands call different functions. The first process that ends well
+ * writes the file. Node's own cache has only what V8 compiles when it loads a file, not the functions that a start calls.
  */
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { constants, Script } from "node:vm";
 
-const folder = dirname(process.argv[1] ?? "");
-const [program, code] = [join(folder, "program.js"), join(folder, "program.code")];
+const folder = import.meta.dirname;
+const [command = "program"] = /^[a-z]+$/.exec(process.argv[2] ?? "") ?? [];
+const [program, code] = [join(folder, "program.js"), join(folder, `${command}.code`)];
 
 /** The compiled code; `undefined`: there is none yet. */
 function compiled(): Buffer | undefined {
