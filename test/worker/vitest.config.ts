@@ -36,7 +36,7 @@ export default defineConfig({
   test: {
     name: "worker",
     // Without this, one file runs at a time. More than there are cores, since some tests wait for a clock; each worker is a
-    // workerd, which takes two seconds of processor time before its first test.
+    // workerd, which takes two seconds of processor time before its first test. A whole run has fewer (scripts/test.ts).
     maxWorkers: availableParallelism() * 3,
     // vitest wants the same number of all projects of a group.
     sequence: { groupOrder: 2 },
