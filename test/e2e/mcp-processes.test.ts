@@ -21,14 +21,18 @@ const MISBEHAVIOURS: [mode: string, told: RegExp, effect: RegExp][] = [
     PERHAPS,
   ],
   ["killed", /was ended by SIGKILL\./, PERHAPS],
-  ["silent", /took too long\. Its stderr ends with "thinking"\./, PERHAPS],
+  [
+    "silent",
+    /took too long\. The process `.* silent .*` still runs\. Its stderr ends with "thinking"\./,
+    PERHAPS,
+  ],
   ["floods", /was ended: it wrote more than 16777216 bytes/, PERHAPS],
   ["notifies", /longer than 8388608|more than 16777216 bytes/, PERHAPS],
 ];
 /** Why a server in this mode provides no tools. */
 const UNUSABLE: [mode: string, why: RegExp][] = [
   ["exits", /ended with the exit code 4\. Its stderr ends with "no configuration found"\./],
-  ["deaf", /took too long\./],
+  ["deaf", /took too long\. The process `.* deaf .*` still runs\.$/],
 ];
 /** Modes in which a server is as good as any. */
 const FORMS: [mode: string, told: RegExp][] = [

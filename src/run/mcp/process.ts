@@ -98,7 +98,8 @@ export class ServerProcess {
     const current = this.#current;
     if (current === null) return message;
     if (kind !== "timeout") await atMost(current.ended, ENDING_MS, () => {});
-    return `${current.end ?? message}${this.#said(current)}`;
+    const runs = kind === "timeout" ? `${message} ${this.#command} still runs.` : message;
+    return `${current.end ?? runs}${this.#said(current)}`;
   }
 
   /** Sends a message to the process; starts one for the first message of a session. */
@@ -200,11 +201,15 @@ export class ServerProcess {
 
   #endOf(status: EndedStatus, spec: ExecutionSpec): string {
     const cut = cutShort(status, spec);
-    const command = `The process \`${firstOf(spec.argv.join(" "), SHOWN_COMMAND)}\``;
+    const command = this.#command;
     if (status.cause === "command_not_found")
       return `${command} was ${cut?.remark} Install the program where the runner is, or name another one.`;
     if (status.cause === "timed_out") return `${command} ended after ${REST_MS} ms without a message.`;
     return `${command} ${cut === null ? `ended with the exit code ${status.exit_code}.` : `was ${cut.remark}`}`;
+  }
+
+  get #command(): string {
+    return `The process \`${firstOf(serverArgv(this.#server).join(" "), SHOWN_COMMAND)}\``;
   }
 
   /** What the process wrote to stderr last, as a further sentence. */
