@@ -60,6 +60,8 @@ export class ServerProcess {
   #current: Started | null = null;
   /** Its start, for all calls that wait for it. */
   #starting: Promise<Started> | null = null;
+  /** Why none could be started. */
+  #unstarted: string | null = null;
   #closed = false;
 
   /**
@@ -96,7 +98,7 @@ export class ServerProcess {
   /** The failure's message, with how the process ended or what it wrote to stderr. It may hold secrets. */
   async explain({ kind, message }: McpFailure): Promise<string> {
     const current = this.#current;
-    if (current === null) return message;
+    if (current === null) return this.#unstarted ?? message;
     if (kind !== "timeout") await atMost(current.ended, ENDING_MS, () => {});
     const runs = kind === "timeout" ? `${message} ${this.#command} still runs.` : message;
     return `${current.end ?? runs}${this.#said(current)}`;
@@ -107,14 +109,15 @@ export class ServerProcess {
     const session = new Headers(headers).get(SESSION);
     const message = session === null && typeof body === "string" ? parsedJson(body) : null;
     const opens = isObject(message) && message.method === "initialize";
-    if (opens) this.#current?.stop();
+    if (opens) {
+      this.#current?.stop();
+      this.#starting = null;
+    }
     let current = opens ? null : this.#current;
     // A modern server has no sessions.
     if (session === null && current?.end !== null) current = null;
     if (current === null && session === null && !this.#closed) {
-      this.#starting ??= this.#start();
-      current = await this.#starting;
-      this.#starting = null;
+      current = await this.#startedOnce();
     }
     if (current === null || current.end !== null || (session !== null && session !== current.id))
       return new Response(null, { status: 404 });
@@ -129,6 +132,20 @@ export class ServerProcess {
     const opened = new Response(answer.body, answer);
     opened.headers.set(SESSION, current.id);
     return opened;
+  }
+
+  /** A new process, the same one for all calls that wait for it. @throws HullError if the runner is not there */
+  async #startedOnce(): Promise<Started> {
+    const starting = this.#starting ?? this.#start();
+    this.#starting = starting;
+    try {
+      return await starting;
+    } catch (error) {
+      if (error instanceof HullError) this.#unstarted = error.message;
+      throw error;
+    } finally {
+      if (this.#starting === starting) this.#starting = null;
+    }
   }
 
   async #start(): Promise<Started> {
