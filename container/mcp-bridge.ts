@@ -20,8 +20,8 @@ const SHOWN = 200;
 
 export class McpBridge {
   readonly #note: (text: string) => void;
-  /** Requests without an answer, by their id as JSON. */
-  readonly #waiting = new Map<string, ServerResponse>();
+  /** Requests without an answer, by their id. */
+  readonly #waiting = new Map<unknown, ServerResponse>();
   /** What the server sent while no request waited. */
   #kept: string[] = [];
   #stdin: Writable | null = null;
@@ -57,14 +57,15 @@ export class McpBridge {
     const { id, method } = message;
     if (id === undefined || method === undefined) response.writeHead(202).end();
     else {
-      const key = JSON.stringify(id);
-      this.#waiting.set(key, response);
-      this.#unanswered = 0;
+      this.#waiting.set(id, response);
       // Whatever stands in between may give up on a connection without a byte.
-      const heartbeat = setInterval(() => response.write(":\n\n"), HEARTBEAT_MS);
+      const heartbeat = setInterval(() => {
+        // A client that reads slowly has not yet read an answer that is whole.
+        if (!response.writableEnded) response.write(":\n\n");
+      }, HEARTBEAT_MS);
       response.once("close", () => {
         clearInterval(heartbeat);
-        if (this.#waiting.get(key) === response) this.#waiting.delete(key);
+        if (this.#waiting.get(id) === response) this.#waiting.delete(id);
       });
       response.writeHead(200, { "content-type": "text/event-stream" });
       response.flushHeaders();
@@ -108,14 +109,18 @@ export class McpBridge {
       this.#noted = true;
       return;
     }
-    const answered = messages.map(({ id, method }) =>
-      id === undefined || method !== undefined ? undefined : this.#waiting.get(JSON.stringify(id)),
+    const ids = messages.flatMap(({ id, method }) =>
+      method === undefined && this.#waiting.has(id) ? [id] : [],
     );
-    const response = answered.find((one) => one !== undefined);
+    const response = this.#waiting.get(ids[0]);
     if (response !== undefined) {
       this.#unanswered = 0;
       send(response, line);
-      for (const one of answered) one?.end();
+      for (const id of ids) {
+        this.#waiting.get(id)?.end();
+        // What follows goes to a request that still waits.
+        this.#waiting.delete(id);
+      }
       return;
     }
     // An answer for which nobody waits any longer.

@@ -1,6 +1,9 @@
 /** Executions that are MCP servers: their messages, their places, and how they end. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ExecutionSpec, signTicket } from "../../src/tool/protocol.ts";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { McpBridge } from "../../container/mcp-bridge.ts";
+import { type ExecutionSpec, HEARTBEAT_MS, signTicket } from "../../src/tool/protocol.ts";
 import { runExecution } from "../../src/tool/runner-client.ts";
 import {
   type Bundle,
@@ -40,6 +43,13 @@ for line in sys.stdin:
     for part in ('[{"jsonrpc":"2.0","id":7,', '"result":{"x":1}},\\r\\n', ' {}]\\n'):
         print(part.replace("\\r\\n", ""), end="", flush=True)
         time.sleep(0.05)
+`,
+    "twice.py": `import json, sys
+for line in sys.stdin:
+    answer = json.dumps({"jsonrpc": "2.0", "id": json.loads(line)["id"], "result": {}})
+    deep = '{"jsonrpc": "2.0", "id": ' + "[" * 200000 + "]" * 200000 + ', "result": {}}'
+    sys.stdout.write(answer + '\\n{"jsonrpc": "2.0", "method": "notifications/message"}\\n' + answer + "\\n" + deep + "\\n")
+    sys.stdout.flush()
 `,
   });
   runner = await startRunner();
@@ -129,6 +139,22 @@ describe("messages", () => {
     await gone("parts.py");
   });
 
+  test("an answer that comes twice, a message right behind it, and an id that is no id", async () => {
+    const server = await serve(["python3", "twice.py"]);
+    for (const id of [1, 2])
+      expect((await dataOf(await post(server.id, request(id)))).at(-1)).toMatchObject({ id });
+    await expect(server.stop()).rejects.toThrow();
+    await gone("twice.py");
+  });
+
+  test("a line that never ends counts for all requests together", async () => {
+    const script = "import sys\nfor _ in sys.stdin: print('x' * 9_000_000, end='', flush=True)";
+    const server = await serve(["python3", "-c", script]);
+    const answers = [await post(server.id, request(1)), await post(server.id, request(2))];
+    expect((await server.end).status).toMatchObject({ cause: "output_too_large" });
+    for (const answer of answers) expect(await answer.text()).toBe("");
+  });
+
   test("refused: what is no message, more than the server reads, an execution that is no server", async () => {
     const server = await serve(["sleep", "77.31"]);
     for (const body of ["", "no JSON", "7", "[]"]) expect((await post(server.id, body)).status).toBe(400);
@@ -153,6 +179,25 @@ describe("messages", () => {
     await expect(server.stop()).rejects.toThrow();
     await gone("77.31");
   });
+});
+
+test("a client that has not yet read its whole answer gets nothing behind it", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval"] });
+  const errors: Error[] = [];
+  const server = createServer((_, response) => {
+    response.on("error", (error) => errors.push(error));
+    const bridge = new McpBridge(() => {});
+    bridge.take(request(1), response);
+    bridge.push(Buffer.from(`{"id":1,"result":"${"x".repeat(12_000_000)}"}\n`));
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const address = server.address();
+  const answer = await fetch(`http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`);
+  vi.advanceTimersByTime(HEARTBEAT_MS);
+  vi.useRealTimers();
+  expect((await dataOf(answer)).length).toBe(1);
+  expect(errors).toEqual([]);
+  server.close();
 });
 
 test("a place of its own: scripts run beside it, another server is refused, and its end frees the place", async () => {
