@@ -130,6 +130,11 @@ const ROWS: [reason: string, kind: string, category: string, faults: [number | n
     "terminal",
     "generic",
     [
+      // As vLLM says it.
+      [
+        400,
+        "[{'type': 'extra_forbidden', 'loc': ('body', 'store'), 'msg': 'Extra inputs are not permitted'}]",
+      ],
       [400, ""],
       [422, "invalid_request_error"],
       [null, "Bad Request"],
