@@ -8,6 +8,7 @@ import { RequestContext } from "../../src/http/context.ts";
 import { MAX_FILE_BYTES, storeFile } from "../../src/http/sessions/files.ts";
 import { detachedContext } from "../../src/run/context.ts";
 import { clientWorkspace, sessionClient, sessionObject } from "../../src/run/session-client.ts";
+import { writeInputsUnless } from "../../src/run/served-files.ts";
 import type { FileChange, WorkspaceAccess } from "../../src/run/workspace/access.ts";
 import { SPARE_MS, USE_MS } from "../../src/session/workspace/contents.ts";
 import { type WatchedChange, Workspace } from "../../src/session/workspace/workspace.ts";
@@ -72,6 +73,18 @@ async function stored(path: string, text: string): Promise<FileChange> {
   const content = { key: begun.key, sha256: await sha256(text), size: text.length };
   return { kind: "write", path, ...content, executable: null, expected: null };
 }
+
+it("takes a call's files also if somebody changes them while it looks for its run", async () => {
+  let asked = 0;
+  const begun = async () => {
+    asked += 1;
+    if (asked === 1) await put("in.txt", "theirs");
+    return null;
+  };
+  const file = { filename: "in.txt", mime: "text/plain", body: new TextEncoder().encode("given") };
+  expect(await writeInputsUnless({ env }, remote(), [file], begun)).toBeNull();
+  expect([asked, await (await get("in.txt")).text()]).toEqual([2, "given"]);
+});
 
 describe("the routes", () => {
   it("store, replace, show in parts, list and remove", async () => {

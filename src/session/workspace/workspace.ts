@@ -222,7 +222,8 @@ export class Workspace {
       if (before !== null) return before;
       const refusal = this.#refusal(change, totals);
       if (refusal !== null || !this.#contents.keep(sha256, key, now)) {
-        if (key !== null) this.#contents.discard(key, now);
+        // Whoever is refused for the file's state may look at it again, and write the same content.
+        if (key !== null && refusal?.refused !== "expected") this.#contents.discard(key, now);
         return refusal ?? { refused: "content" };
       }
     }
