@@ -2,7 +2,7 @@
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { readEvents } from "../support/sse.ts";
 import { withFaults } from "./faulty-storage.ts";
-import { Client, mockSkill } from "./served.ts";
+import { Client, LOCAL, mockSkill } from "./served.ts";
 import { strictLoader } from "./strict-loader.ts";
 
 const client = new Client({ HULL_ENV: "local", HULL_LLM: '{"llm":{"mock_routes":true}}' });
@@ -82,6 +82,7 @@ const FOLDERS = {
   draws: folder("draws", [declared("draw")], {
     draw: `export default ({ text }) => ({ __artifact__: true, type: "html", title: text, content: "<p>" })`,
   }),
+  served: { "SKILL.md": mockSkill("served", "mcp_servers:\n  x: {command: ls}\n") },
   risky: folder("risky", [declared("wipe", { "x-risk": "dangerous" })], {
     wipe: "export default () => 'wiped'",
   }),
@@ -373,6 +374,16 @@ describe("a served skill", () => {
     ended();
     expect([(await waiting).status, await (await client.fetch(file)).text()]).toEqual([200, "given"]);
     await client.fetch("/llm/mocks", { method: "DELETE" });
+  });
+
+  it("has no tools of an MCP server whose runner is not there, and a warning says so", async () => {
+    const why = "The runner at http://127.0.0.1:1, which executes scripts and tools, cannot be reached.";
+    for (const secret of [{}, { HULL_RUNNER_SECRET: "s".repeat(32) }]) {
+      const offline = new Client({ ...LOCAL, HULL_RUNNER_URL: "http://127.0.0.1:1", ...secret });
+      const body = JSON.stringify({ prompt: "go", options: { skill: "served", mock: [{ text: "end" }] } });
+      const response = await offline.fetch("/runs", { method: "POST", headers: json, body });
+      expect(await response.json()).toMatchObject({ warnings: [{ message: expect.stringContaining(why) }] });
+    }
   });
 
   it("finds one of its files by either form of a name in Unicode", async () => {

@@ -60,7 +60,7 @@ export class ServerProcess {
   #current: Started | null = null;
   /** Its start, for all calls that wait for it. */
   #starting: Promise<Started> | null = null;
-  /** Why none could be started. */
+  /** Why the last start failed; `null`: it did not. */
   #unstarted: string | null = null;
   #closed = false;
 
@@ -97,8 +97,9 @@ export class ServerProcess {
 
   /** The failure's message, with how the process ended or what it wrote to stderr. It may hold secrets. */
   async explain({ kind, message }: McpFailure): Promise<string> {
+    if (this.#unstarted !== null) return this.#unstarted;
     const current = this.#current;
-    if (current === null) return this.#unstarted ?? message;
+    if (current === null) return message;
     if (kind !== "timeout") await atMost(current.ended, ENDING_MS, () => {});
     const runs = kind === "timeout" ? `${message} ${this.#command} still runs.` : message;
     return `${current.end ?? runs}${this.#said(current)}`;
@@ -139,7 +140,9 @@ export class ServerProcess {
     const starting = this.#starting ?? this.#start();
     this.#starting = starting;
     try {
-      return await starting;
+      const started = await starting;
+      this.#unstarted = null;
+      return started;
     } catch (error) {
       if (error instanceof HullError) this.#unstarted = error.message;
       throw error;
