@@ -1,6 +1,6 @@
 /**
  * Attacks on a running `hull dev`: by whoever reaches its port, by pages of other sites in the developer's browser, and by values
- * of a project's variables. These reach the Worker as they are, or not at all and with a word.
+ * of a project's variables. These reach the Worker unchanged, or `hull dev` refuses them with a message.
  */
 import { request } from "node:http";
 import { connect } from "node:net";
@@ -156,7 +156,7 @@ describe.each([
     }
   });
 
-  test(`attack: nor by another way to write it (${mode})`, async () => {
+  test(`attack: another spelling of the path does not find them either (${mode})`, async () => {
     const scheduled = "/cdn-cgi/local/scheduled";
     const targets = [
       `/x/..${scheduled}`,
@@ -175,12 +175,12 @@ describe.each([
       host: "localhost",
       "MF-Original-URL": `http://localhost${scheduled}/by-header`,
     });
-    // Nothing but the request line says what is asked for.
+    // Only the request line decides what is requested.
     expect(replaced.text).toContain('"slug":"hello"');
     expect(await hull.printed(/ \/skills\/hello 200 /, at)).not.toContain("by-header");
   });
 
-  test(`attack: nor by a Host that holds a path (${mode})`, async () => {
+  test(`attack: a Host that holds a path does not find them either (${mode})`, async () => {
     const { port } = new URL(hull.url);
     const hosts = [
       "localhost/cdn-cgi/handler/scheduled?",
@@ -233,7 +233,7 @@ describe("an address that others reach", () => {
     const hull = await startHullDev({ skills: SKILLS, args: ["-H", "0.0.0.0", "--public", "--direct"] });
     try {
       expect((await hull.call("/skills/hello", "x")).status).toBe(200);
-      // A client's own key is ignored where there is none.
+      // Without a key of its own, the server ignores the key that a client sends.
       const headers = { authorization: "Bearer any" };
       expect((await hull.call("/skills/hello", "x", { method: "POST", headers })).status).toBe(200);
       for (const path of ["/_hull/bundles", "/_hull/skills", "/admin/keys", "/metrics"]) {
@@ -251,7 +251,7 @@ describe("an address that others reach", () => {
         const named = await send(hull.url, { path: "/skills", host: `${OTHER}.evil.example:${port}` });
         expect(named.status).toBe(403);
       }
-      // The server itself goes on publishing.
+      // The server itself continues to publish.
       const at = hull.output().length;
       await hull.write("hello/run.sh", "echo changed\n");
       await hull.printed(/Reloaded/, at);
@@ -261,7 +261,7 @@ describe("an address that others reach", () => {
     }
   });
 
-  test("attack: HULL_ADMIN_KEY in .env holds there, whatever it is made of, and --public leaves publishing to it", async () => {
+  test("attack: HULL_ADMIN_KEY in .env guards it, whatever its characters, and with --public only this key may publish", async () => {
     expect((await guarded.call("/skills/hello", "x")).status).toBe(200);
     expect((await guarded.call("/_hull/bundles")).status).toBe(401);
     const bearer = (key: string) => ({ headers: { authorization: `Bearer ${key}` } });
@@ -286,7 +286,7 @@ describe.each([
     ]);
   });
 
-  test("attack: the names of x-env in tools.json reach the handler from the environment, and no other does", async () => {
+  test("attack: a handler gets the variables of the environment that x-env names, and no others", async () => {
     const response = await hull.post("/runs", {
       prompt: "go",
       options: {
@@ -297,7 +297,7 @@ describe.each([
     const text = await response.text();
     expect([response.status, text]).toEqual([200, expect.stringContaining("value-of-the-token")]);
     expect(text).not.toContain('"x"');
-    // The Worker got its variables at the start: who names one later is told.
+    // The Worker got its variables at the start: `hull dev` reports a name that is added later.
     const at = hull.output().length;
     const later = [{ ...PEEK, "x-env": ["TOKEN_OF_TOOL", "TOKEN_OF_NOBODY"] }];
     await hull.write("peeks/tools.json", JSON.stringify(later));
@@ -313,7 +313,7 @@ test.each([
   ],
   ["a NUL", "K=a\0b\n", ".env:1: K"],
   ["a carriage return", "A=1\r\nK=a\rb\r\n", ".env:2: K"],
-  ["text behind the quote", "A=1\nHULL_ADMIN_KEY='a\"b'c`d'\n", ".env:2: HULL_ADMIN_KEY"],
+  ["text after the quote", "A=1\nHULL_ADMIN_KEY='a\"b'c`d'\n", ".env:2: HULL_ADMIN_KEY"],
   ["a binding's name", "DB=x\n", "DB is the name of a binding"],
 ])("attack: %s in .env is an error that names the variable", async (_, text, says) => {
   const dir = folder({

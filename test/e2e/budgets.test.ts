@@ -17,7 +17,7 @@ afterAll(async () => {
 const budget = async () => json(await hull.call("/budgets/tenant", undefined, { headers }));
 const ask = (path = "/skills/asks") => hull.call(path, "hi", { headers });
 
-test("a call in progress holds its share even if everything dies, and a stream that dies costs what arrived", async () => {
+test("a call in progress keeps its reservation if every process dies, and a stream that breaks off costs what arrived", async () => {
   const set = await hull.call(
     "/budgets/tenant",
     JSON.stringify({ window: "total", max_output_tokens: 1500 }),

@@ -172,7 +172,7 @@ function chattingAt(url: string, ...args: string[]) {
   });
   const ended = once(terminal, "close");
   return {
-    /** Types a line when the terminal shows something, from where the last one was typed on. */
+    /** Types a line once the terminal has shown a match since the line before. */
     async after(pattern: RegExp, line: string): Promise<void> {
       await until(
         async () => shown,

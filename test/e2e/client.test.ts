@@ -91,7 +91,7 @@ test("a stream that is cut repeatedly loses nothing and repeats nothing", async 
   expect(await runs("cut")).toBe(1);
 });
 
-test("text is the whole answer so far, readable its bytes, result the end", async () => {
+test("text() yields the whole answer so far, readable() its bytes, result() the result", async () => {
   proxy.cut(800);
   let text = "";
   for await (text of hull.stream("count", note("text")).text()) expect(lines.startsWith(text)).toBe(true);
@@ -106,7 +106,7 @@ test("text is the whole answer so far, readable its bytes, result the end", asyn
   expectTypeOf(answer.llm_ms).toEqualTypeOf<number | undefined>();
 });
 
-test("an answer that is lost on its way is asked for again, and the run is one run", async () => {
+test("the client asks again for an answer that is lost on its way, and gets the same run", async () => {
   proxy.cut(0, 40);
   const answer = await hull.run("count", note("lost"));
   expect(answer.text).toBe(lines);
@@ -123,7 +123,7 @@ test("if the answer of a proxy skill's call is lost, the upstream does not get t
   expect(upstreamCalls).toBe(1);
 });
 
-test("a stream that ends too early is asked for again where that is safe, and bytes are bytes", async () => {
+test("the client asks again for a stream that ends too early where that is safe, and returns bytes unchanged", async () => {
   const early = new Hull({ url: `http://127.0.0.1:${port}`, retries: 1 });
   for (const [settings, calls] of [
     [{ idempotencyKey: false }, 1],
@@ -135,7 +135,7 @@ test("a stream that ends too early is asked for again where that is safe, and by
       for await (const event of early.stream("early", "x", settings)) events.push(event);
     };
     await expect(read()).rejects.toThrow(HullConnectionError);
-    // The second time there is no card that says what kind of skill it is.
+    // The second time the client gets no card, which would say what kind of skill it is.
     expect(upstreamCalls).toBeLessThanOrEqual(calls);
     expect(events.map(({ event }) => event)).toEqual(["start", "delta"]);
   }
@@ -159,7 +159,7 @@ test("a failure is a HullError with the members of the problem document", async 
   );
 });
 
-test("what Hull could not get as it is meant is the caller's fault, and nothing is sent", async () => {
+test("the client refuses what it cannot send as the caller means it, and sends nothing", async () => {
   const sent: string[] = [];
   const client = new Hull({
     url: server.url,
@@ -172,7 +172,7 @@ test("what Hull could not get as it is meant is the caller's fault, and nothing 
   circular.self = circular;
   const keyless = new Hull({ url: server.url, key: () => Promise.reject(new RangeError("no key")) });
   const faults: [() => Promise<unknown>, string][] = [
-    // `fetch` resolves these, so they would reach what else is there.
+    // `fetch` resolves these, so they would reach other routes.
     [() => client.session("s").files.delete("../../other"), "names something"],
     [() => client.session("s").files.get("a/./b"), "names something"],
     [() => client.session("..").run({ prompt: "x" }), "names something"],
@@ -194,7 +194,7 @@ test("what Hull could not get as it is meant is the caller's fault, and nothing 
   expect(await (await client.request("GET", "/skills?q=/../")).json()).toEqual([]);
 });
 
-test("leaving a stream stops the run, by break as by the signal", async () => {
+test("leaving a stream stops the run, by break and by the signal", async () => {
   const ids: string[] = [];
   for await (const event of direct.stream("sleeper")) {
     if (event.event === "start") ids.push(event.data.execution_id ?? "");
@@ -266,7 +266,7 @@ test("a session's run waits for an approval while its stream is cut, and continu
   expect(await session.getRun(run?.run_id ?? "")).toMatchObject({ status: "done" });
 });
 
-test("events of a session begin where they are asked for, and come once although they are cut", async () => {
+test("events of a session begin at the requested number, and come once although connections break", async () => {
   const session = direct.session("followed");
   await direct.sessions.open({ id: "followed" });
   for (const prompt of ["a", "b"]) await session.run({ prompt, options: { mock: [{ text: prompt }] } });
@@ -280,7 +280,7 @@ test("events of a session begin where they are asked for, and come once although
   expect(ids).toEqual(Array.from({ length: last_event }, (_, i) => i + 1));
 });
 
-test("files of calls and of sessions go there and come back", async () => {
+test("files of calls and of sessions are uploaded and downloaded", async () => {
   const stored = await hull.files.upload("a,b\n", { filename: "t.csv", mime: "text/csv" });
   expect(stored).toMatchObject({ filename: "t.csv", mime: "text/csv", size: 4 });
   expect(await (await hull.files.get(stored.id)).text()).toBe("a,b\n");

@@ -48,7 +48,7 @@ async function shot(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: join(shots, `${name}.png`) });
 }
 
-/** What a page says, once it says this. */
+/** Waits until the page shows this text. */
 async function says(page: Page, text: string): Promise<void> {
   await page.waitForFunction(`document.body.innerText.includes(${JSON.stringify(text)})`, {
     timeout: 60_000,
@@ -89,7 +89,7 @@ describe("every page", () => {
     ];
   };
 
-  test("has no fault by axe-core, wide and light, narrow and dark, and says nothing in the browser's console", async () => {
+  test("has no fault by axe-core, wide and light, narrow and dark, and logs nothing to the browser's console", async () => {
     const { page, complaints } = await openPage(browser);
     const faults: string[] = [];
     for (const [name, path] of await PATHS()) {
@@ -187,7 +187,7 @@ test("an approval appears in an open page, is granted by the keyboard alone, and
   expect(complaints).toEqual([]);
 });
 
-/** Presses Tab until the focus is where this says, then answers. */
+/** Presses Tab until the focused element matches the selector. */
 async function tabTo(page: Page, selector: string): Promise<void> {
   const there = `document.activeElement?.matches(${JSON.stringify(selector)})`;
   for (let i = 0; i < 80 && (await page.evaluate(there)) !== true; i += 1) await page.keyboard.press("Tab");
@@ -384,7 +384,7 @@ test("a run of more than a thousand records is followed in little memory", async
   expect(complaints).toEqual([]);
 });
 
-test("times on an open page stay true, whatever the clock of its machine", async () => {
+test("times on an open page stay correct, whatever the clock of its machine", async () => {
   const { page } = await openPage(browser);
   await page.evaluateOnNewDocument(`
     const now = Date.now, slow = 86_400_000;
@@ -436,7 +436,7 @@ async function asksThenMails(id: string): Promise<() => Promise<unknown>> {
 test.each([
   ["run", async () => `/console/runs/${await runOf("turn-run")}`],
   ["session", async () => "/console/sessions/turn-session"],
-])("the open page of a %s leads to the decision for which the run begins to wait", async (what, path) => {
+])("the open page of a %s shows the decision that its run waits for", async (what, path) => {
   const answer = await asksThenMails(`turn-${what}`);
   const { page, complaints } = await openPage(browser);
   await show(page, await path());
@@ -467,12 +467,12 @@ test("a message that a user is typing stays when the sign-in ends", async () => 
   await page.bringToFront();
   await says(page, "Your sign-in has ended");
   expect(await page.evaluate("document.getElementById('prompt').value")).toBe("And then");
-  // A page without a typed text becomes the form.
+  // The form replaces a page without a typed text.
   await Promise.all([page.waitForNavigation(), page.click("main a[href='']")]);
   expect(await page.$("#key")).not.toBeNull();
 });
 
-test("the keyboard stays at its link of a list that grows, and at the last message after it sent one", async () => {
+test("the focus stays on its link when a list grows, and on the last message after the keyboard sent one", async () => {
   await hull.post("/skills/echo", { input: "First." });
   const { page, complaints } = await openPage(browser);
   await show(page, "/console/runs?name=echo");
@@ -498,7 +498,7 @@ test("the keyboard stays at its link of a list that grows, and at the last messa
   expect(complaints).toEqual([]);
 });
 
-test("a workflow is run, approved by the keyboard in the page that is open, and shows its end by itself", async () => {
+test("a workflow is started, approved by keyboard in the open page, and shows its end without a reload", async () => {
   const { page, complaints } = await openPage(browser);
   await show(page, "/console/workflows/demo-newsletter");
   await page.type("#task", "Rivers.");
@@ -506,7 +506,7 @@ test("a workflow is run, approved by the keyboard in the page that is open, and 
   await says(page, "ask waits for somebody to approve");
   await page.focus("#why-ask");
   await page.keyboard.type("go");
-  // Whoever ends a reason with Enter has not yet decided.
+  // Enter at the end of a reason does not decide.
   await page.keyboard.press("Enter");
   await page.keyboard.press("Tab");
   await Promise.all([page.waitForNavigation(), page.keyboard.press("Enter")]);
@@ -533,7 +533,7 @@ test("a page of a run that was open while the server was killed recovers by itse
   expect(await page.$eval("main", (main) => main.innerText)).toContain("It ended with an answer.");
 });
 
-test("without the script pages are read and forms are sent", async () => {
+test("without the script, pages can be read and forms can be sent", async () => {
   const { page } = await openPage(browser, { script: false });
   await show(page, "/console/skills/echo");
   await page.type("#text", "three words here");

@@ -66,7 +66,7 @@ test("timers continue by themselves after the Worker was killed, and every event
   const wokenAlone = async (ms: number): Promise<boolean> => {
     const before = (await daemon(id)).total_iterations;
     await killWorker(hull);
-    // Nobody asks for it meanwhile.
+    // No request reaches it in the meantime.
     await sleep(ms);
     return (await daemon(id)).total_iterations > before + 1;
   };

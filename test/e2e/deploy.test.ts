@@ -116,7 +116,7 @@ class Account {
       .catch((error: unknown) => response.writeHead(500).end(String(error)));
   });
   #worker: LocalWorker | null = null;
-  /** What each Worker said of itself before `hull deploy` went on; and the one before, in that moment. */
+  /** For each deployment: what /healthz of the previous and of the new Worker answered. */
   readonly states: { before: unknown; after: unknown }[] = [];
 
   private constructor(root: string) {
@@ -179,7 +179,7 @@ class Account {
 
 const headers = { authorization: `Bearer ${KEY}` };
 
-test("S114: from an empty account to a skill that answers, and on: code and catalog switch together", async () => {
+test("S114: from an empty account to a skill that answers, and to further deployments: code and catalog switch together", async () => {
   const account = await Account.open();
   const large = new Uint8Array(24 * 1024 * 1024 + 1).fill(120);
   const dir = await project({
@@ -290,7 +290,7 @@ test.each([
   },
 );
 
-test("a missing name and errors in skills stop a deployment before anything is asked", async () => {
+test("a missing name and errors in skills stop a deployment before any request", async () => {
   const account = await Account.open();
   const dir = await project({
     ...SKILLS,

@@ -161,7 +161,7 @@ test.each<[path: string, but: string, expected: string[]]>([
       "hull_requests_total",
     ],
   ],
-  // What deploy.md has too has been run there.
+  // The row of deploy.md has run the commands that both pages have.
   ["docs/tutorial-deploy.md", "docs/deploy.md", ["0 errors", "hull_", '"max_cost_usd":20', '{"data":']],
 ])("%s: every hull and curl command, in order", async (path, but, expected) => {
   const others = new Set(but === "" ? [] : shellLines(read(but)));
@@ -177,12 +177,12 @@ test.each<[path: string, but: string, expected: string[]]>([
   let assigned = "";
   let id = "";
   for (const line of lines) {
-    // Each command has a shell of its own, so the line that sets a variable for it goes along.
+    // Each command has a shell of its own, so that shell also runs the line that sets a variable for it.
     if (/^[A-Z_]+=/.test(line)) {
       assigned = line;
       continue;
     }
-    // What a deployment needs an account for is in deploy.test.ts; here it brings its skills, no more.
+    // deploy.test.ts tests what a deployment needs an account for; here a deployment only publishes its skills.
     const brings = /^npx hull deploy$|--no-containers/.test(line)
       ? "npx hull publish . --url $HULL_URL"
       : line;

@@ -31,7 +31,7 @@ const { hull } = await commonHull({
   ...py("binary", "import os\nos.write(1, bytes([0xff, 0xfe, 0, 0x41]))\n"),
   ...py(
     "alternate",
-    // Goes on when the client has seen what it wrote.
+    // Continues when the client has seen what it wrote.
     "import os, sys, time\nseen = sys.stdin.read()\nfor i in range(6):\n  os.write(1 + i % 2, b'%d ' % i)\n  while not os.path.exists('%s/seen-%d' % (seen, i)): time.sleep(0.02)\n",
   ),
   ...py("secret", `${WRITE}for b in (b'key=sk-openai', b'-e2e-key ', b'sk-openai-'): write(2, b)\n`),
@@ -95,7 +95,7 @@ test("S82: a secret that is split over two writes is redacted; a mere beginning 
   expect(textOf(events, "stderr")).toBe("key=[redacted] sk-openai-");
 });
 
-test("S82: so is what a proxy skill sends upstream, in the events, errors and log lines of other skills", async () => {
+test("S82: the secrets that a proxy skill sends upstream are redacted in the events, errors and log lines of other skills", async () => {
   const events = await readEvents(await stream("proxy-secret"));
   for (const name of ["stderr", "delta"] as const)
     expect(textOf(events, name)).toBe("key=[redacted] canary-");
@@ -161,7 +161,7 @@ describe("who asks for events", () => {
   });
 });
 
-describe("S31: a client that leaves takes the whole process group with it", () => {
+describe("S31: when a client leaves, the whole process group ends", () => {
   test.each([
     // A connection that is merely closed is noticed by workerd at its next write, one that is reset at once.
     ["closed", "chatty", (socket: Socket) => socket.destroy()],

@@ -8,7 +8,7 @@ import { until } from "../support/runner.ts";
 import { kill } from "../support/shared.ts";
 import { dataOf, readEvents, type SseEvent, textOf } from "../support/sse.ts";
 
-/** Until the test lets it go on. */
+/** Until the test lets it continue. */
 const HELD = 'until [ -e "$file.go" ]; do sleep 0.05; done';
 /** Notes in the file that its input names that it runs. */
 const script = (name: string, waits: string): Record<string, string> => ({
@@ -77,7 +77,7 @@ describe("S83", () => {
     expect(await runs(file)).toBe(1);
   });
 
-  test("respond-async: 202 with where to ask; cancelling ends the process", async () => {
+  test("respond-async: 202 with the address of the execution; cancelling ends the process", async () => {
     const { file } = fresh();
     const prefer = { headers: { prefer: "respond-async" } };
     const accepted = await hull.call("/skills/work", file, prefer);
@@ -107,7 +107,7 @@ describe("S83", () => {
   });
 });
 
-test("inputs and answers that no isolate should hold are kept too", async () => {
+test("inputs and answers that are too large for an isolate are kept too", async () => {
   const { key } = fresh();
   const bytes = (first: number): Uint8Array<ArrayBuffer> =>
     new Uint8Array(9_000_000).fill(1).fill(first, 0, 1);
@@ -169,7 +169,7 @@ async function begun(): Promise<{ file: string; id: string; run_id: string }> {
 }
 const result = async (id: string) => json(await hull.call(`/executions/${id}/result`));
 
-describe("S84: the Worker dies and nobody asks", () => {
+describe("S84: the Worker dies and no request follows", () => {
   let served: { file: string; id: string };
   let run: { file: string; id: string; run_id: string };
   beforeAll(async () => {
@@ -184,7 +184,7 @@ describe("S84: the Worker dies and nobody asks", () => {
     await letGo(run.file);
   });
 
-  test("a call is taken up and ends by itself", async () => {
+  test("a call is resumed and ends by itself", async () => {
     const { file, id } = served;
     await hull.printed(new RegExp(`^agent ${id} done `, "m"));
     expect(await json(await hull.call(`/executions/${id}`))).toMatchObject({ status: "done" });
@@ -247,7 +247,7 @@ describe("S85: said plainly that it was lost", () => {
 describe("S79: events across a broken connection", () => {
   const isDelta = (text: string): boolean => text.includes("event: delta\n") && text.endsWith("\n\n");
   const isHeartbeat = (text: string): boolean => /^: hb$/m.test(text);
-  /** Reads until this has come, then leaves; else to the end. */
+  /** Reads until this event, then disconnects; without one, reads to the end. */
   async function readUntil(response: Response, hasCome: (text: string) => boolean): Promise<string> {
     const decoder = new TextDecoder();
     let text = "";

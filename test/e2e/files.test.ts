@@ -124,8 +124,8 @@ test("S37: large files of a run are fetched by their URLs, and can be input agai
   for (const id of ids) await hull.call(`/files/${id}`, undefined, { method: "DELETE" });
 });
 
-describe("what is too much for memory", () => {
-  test("a form passes through R2, of which nothing stays", async () => {
+describe("bodies that are too large for memory", () => {
+  test("a form passes through R2, and leaves nothing there", async () => {
     const form = new FormData();
     form.append("a", new Blob([LARGE]), "a.bin");
     form.append("b", new Blob([LARGE.subarray(1)]), "b.bin");
@@ -143,7 +143,7 @@ describe("what is too much for memory", () => {
     ["/files", { "content-length": String(5 * LARGE.length) }],
     ["/files", {}],
     ["/skills/sums", { "content-length": String(5 * LARGE.length), "content-type": "image/png" }],
-  ])("a body over the limit is 413, and its sender learns it: %s %j", async (path, headers) => {
+  ])("a body over the limit is 413, and its sender gets the answer: %s %j", async (path, headers) => {
     const [status, text] = await send(path, headers, Array(5).fill(LARGE));
     expect([status, JSON.parse(text)]).toMatchObject([413, { code: "body_too_large", limit: 52_428_800 }]);
     await until(bucketBytes, (bytes) => bytes === 0);

@@ -13,7 +13,7 @@ const { hull } = await commonHull({
   "up/up.sh": "#!/bin/bash\ntr a-z A-Z\n",
 });
 
-test("are all answered, whatever parts of the Worker they need", async () => {
+test("the Worker answers all first requests, whatever parts of it they need", async () => {
   await killWorker(hull);
   const post = (path: string, body: unknown, headers = {}): Promise<Response> =>
     hull.call(path, JSON.stringify(body), { headers: { "content-type": "application/json", ...headers } });

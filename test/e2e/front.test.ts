@@ -32,14 +32,14 @@ describe("S31: a client who leaves before the first byte", () => {
     // The stream had begun, though its client had gone.
     ["/skills/silent?stream=1", "sleep 41.25", 200],
     ["/skills/loop", "sleep 41.5", 499],
-  ])("%s: everything that the call runs is gone long before its end", async (path, mark, status) => {
+  ])("%s: everything that the call runs is stopped long before it would end", async (path, mark, status) => {
     const at = hull.output().length;
     const socket = await begin(path);
     await running(mark);
     socket.end();
     socket.destroy();
     await gone(mark);
-    // Nobody was sent this status: it stands in the log, and is counted.
+    // No client gets this status: the log and the metrics have it.
     await hull.printed(new RegExp(`POST ${path.split("?")[0]} ${status} client_closed_request`), at);
     const metrics = await (await hull.call("/metrics")).text();
     expect(metrics).toMatch(/^hull_problems_total\{code="client_closed_request"\} [1-9]/m);
@@ -71,7 +71,7 @@ describe("S31: a client who leaves before the first byte", () => {
     await hull.printed(new RegExp(`POST ${path} 499 client_closed_request`), at);
   });
 
-  test("the server goes on as before", async () => {
+  test("the server continues as before", async () => {
     expect(await (await hull.call("/skills/quick", "still here")).text()).toBe("still here");
   });
 });
@@ -98,7 +98,7 @@ test.each([
   expect(JSON.parse(body)).toMatchObject({ status, code });
 });
 
-/** Faults of Hull's so far: also those that another file provoked. */
+/** The number of internal errors so far, those that other files provoked included. */
 const internals = async (): Promise<string> =>
   /^hull_problems_total\{code="internal"\} .*$/m.exec(await (await hull.call("/metrics")).text())?.[0] ?? "";
 const MOCK = [{ text: "Well.", tool_calls: [{ name: "wait", arguments: {} }] }];
@@ -109,7 +109,7 @@ describe.each<[string, object]>([
   ["/v1/messages", { model: "skill/loop", max_tokens: 9, messages: MESSAGES }],
   ["/v1/chat/completions", { model: "skill/loop", messages: MESSAGES }],
   ["/v1/responses", { model: "skill/loop", input: "hi", store: false }],
-])("a client that leaves %s ends its processes, and is no fault of Hull's", (path, body) => {
+])("when a client leaves %s, its processes end, and no internal error is counted", (path, body) => {
   test.each([true, false])("streamed: %s", async (stream) => {
     const at = hull.output().length;
     const before = await internals();
@@ -152,7 +152,7 @@ describe("what passes the front", () => {
     expect(evil.status).toBe(403);
   });
 
-  test("reaches a client that is still sending: what its upload lacks, at the first block", async () => {
+  test("reaches a client that is still sending: the error in the first block of its upload", async () => {
     const body = "[".repeat(20_000_000);
     const path = `${hull.url}/_hull/bundles/${"0".repeat(64)}`;
     for (let n = 0; n < 4; n++) {

@@ -55,7 +55,7 @@ const run = async (options: object) => {
 };
 const shown = (result: Record<string, unknown>): string => JSON.stringify(result.transcript);
 
-test("a webhook tool is carried out by the host, signed", async () => {
+test("the host executes a webhook tool, and gets the call signed", async () => {
   answer = () => ({ body: { content: { booked: true } } });
   const result = await run({ tools: [tool()], mock: calling() });
   expect(result).toMatchObject({ successful_tools: ["book"] });
@@ -70,7 +70,7 @@ test.each([
   [{ body: { content: "full", is_error: true } }, "full"],
   [{ status: 500, body: {} }, "it answered 500"],
   [{ status: 302, body: {} }, "it answered 302"],
-])("a host that fails is a failed tool: %j", async (given, told) => {
+])("if the host fails, the tool call fails: %j", async (given, told) => {
   answer = () => given;
   const result = await run({ tools: [tool()], mock: calling() });
   expect([result.status, result.successful_tools]).toEqual(["done", []]);
@@ -111,7 +111,7 @@ test.each<[string, () => Iterable<string>, string]>([
   expect(shown(result)).toContain(told);
 });
 
-test("transport faults are tried again where tool_retries says so", async () => {
+test("Hull retries after transport faults if tool_retries says so", async () => {
   let tries = 0;
   answer = () => (++tries === 1 ? { status: 503, body: {} } : { body: "now" });
   const result = await run({ tools: [tool()], mock: calling(), tool_retries: 1, tool_backoff_ms: 1 });
@@ -123,7 +123,7 @@ test.each([
   [{ decision: "deny", reason: "not today" }, []],
   [true, ["book"]],
   [{ decision: "perhaps" }, []],
-])("an approval is the host's to give: %j", async (decision, successful_tools) => {
+])("the host decides about an approval: %j", async (decision, successful_tools) => {
   answer = ({ method }) => ({ body: method === "session/request_permission" ? decision : "done" });
   const approval_policy = { require_approval: ["book"] };
   const result = await run({ tools: [tool()], mock: calling(), approval_policy });
@@ -137,7 +137,7 @@ test.each([
 const HARMLESS = { kind: "read", side_effect_level: "none", arg_schema: { path_params: [] } };
 test.each<[string, string, object, boolean]>([
   [
-    "has the network, whatever its caller says",
+    "uses the network, whatever annotations the caller gives it",
     "book",
     { policy: { side_effect_level: "process_exec" } },
     false,
@@ -149,11 +149,21 @@ test.each<[string, string, object, boolean]>([
     { policy: { side_effect_level: "read_only" } },
     true,
   ],
-  ["does something all the same", "look_up", { policy: { side_effect_level: "none" } }, false],
+  [
+    "exceeds the ceiling none even if it only reads",
+    "look_up",
+    { policy: { side_effect_level: "none" } },
+    false,
+  ],
   ["is dangerous", "book", { approval_policy: { require_risk: "dangerous" } }, false],
   ["is safe where it only reads", "look_up", { approval_policy: { require_risk: "dangerous" } }, true],
   ["keeps to workspace roots", "book", { policy: { workspace_roots: ["out/"] } }, false],
-  ["may not write elsewhere", "book", { approval_policy: { write_path_allowlist: ["out/**"] } }, false],
+  [
+    "may not write outside of the allowed paths",
+    "book",
+    { approval_policy: { write_path_allowlist: ["out/**"] } },
+    false,
+  ],
 ])("a webhook tool %s: %s below %j", async (_, name, limits, runs) => {
   answer = () => ({ body: "done" });
   const mock = calling(name, { day: "Monday", path: "/etc/x" });
@@ -162,7 +172,7 @@ test.each<[string, string, object, boolean]>([
   expect(asked.filter(({ method }) => method === "tool/call")).toHaveLength(runs ? 1 : 0);
 });
 
-test("a search of tools may be the host's", async () => {
+test("the host may search the tools", async () => {
   answer = () => ({ body: { tool_names: ["book"] } });
   const tools = [tool({ defer_loading: true }), tool({ name: "eager" })];
   const mock = calling("hull_tool_search", { query: "reserve" });
@@ -181,7 +191,7 @@ test.each([
     "BODY ONE",
   ],
   [{ nothing: 1 }, "metadata", "BODY ONE", "BODY TWO"],
-])("skills may be matched by the host: %j", async (matches, strategy, active, idle) => {
+])("the host may match skills: %j", async (matches, strategy, active, idle) => {
   answer = () => ({ body: matches });
   const skills = ["one", "two"].map((name) => ({
     name,

@@ -133,7 +133,7 @@ describe("paths and methods", () => {
     expect([path, (await raw("GET", path)).status]).toEqual([path, status]);
   });
 
-  test("404 names what is near", async () => {
+  test("404 names skills with similar names", async () => {
     const { status, body } = await raw("POST", "/skills/side-efect");
     expect([status, JSON.parse(body)]).toMatchObject([
       404,

@@ -1,4 +1,4 @@
-/** What a request may send to a skill, and what it is told when it may not. */
+/** What a request may send to a skill, and the errors for what it may not send. */
 import { readFile } from "node:fs/promises";
 import { request as httpRequest } from "node:http";
 import { describe, expect, test } from "vitest";
@@ -96,7 +96,7 @@ describe("text", () => {
 });
 
 describe("files", () => {
-  /** Of the skill csv-only, so far. */
+  /** Runs of the skill csv-only so far. */
   let runs = 0;
   test("S60: all three files of a form are there, the first one as the input file", async () => {
     const form = new FormData();
@@ -142,7 +142,7 @@ describe("files", () => {
       typeof expected === "string" ? expected : expect.objectContaining(expected),
     ]);
     runs += slug === "csv-only" && status === 200 ? 1 : 0;
-    // What was refused was not started.
+    // A refused call starts no process.
     expect(await readFile(`${hull.root}/home/ran`, "utf8")).toBe("ran\n".repeat(runs));
   });
 

@@ -58,14 +58,14 @@ describe("a call", () => {
     expect(fake.requests[0]?.body.messages[0]).toEqual({ role: "system", content: "Be brief." });
   });
 
-  test("costs what its provider's protocol says: Anthropic counts cached tokens beside the input", async () => {
+  test("costs what its provider's protocol says: Anthropic counts cached tokens separately from the input", async () => {
     fake.script([{ text: "Four.", usage: { input: 1000, output: 2, cache_read: 300, cache_write: 200 } }]);
     const { usage } = await ok(await call({ provider: "anthropic", model: "claude-opus-4-7" }, "2+2?"));
     const usd = (1000 * 5 + 300 * 0.5 + 200 * 6.25 + 2 * 25) / 1e6;
     expect(usage).toMatchObject({ cost_usd: expect.closeTo(usd, 9), price_known: true });
   });
 
-  test("goes on with a transcript, whose id stays", async () => {
+  test("continues a transcript, whose id stays", async () => {
     const first = await ok(await call(OPENAI, "one"));
     const second = await ok(await call({ ...OPENAI, transcript: first.transcript }, "two"));
     expect(second.transcript.id).toBe(first.transcript.id);
@@ -242,7 +242,7 @@ describe("failures", () => {
     expect([response.status, response.headers.get("retry-after")]).toEqual([status, after]);
   });
 
-  test("transient ones are tried again", async () => {
+  test("that are transient are retried", async () => {
     fake.script([{ status: 503 }, { status: 503 }, { text: "ok" }]);
     expect((await ok(await call(OPENAI))).text).toBe("ok");
     fake.script(() => ({ status: 503 }));
@@ -301,7 +301,7 @@ describe("failures", () => {
     expect((await problem(await call(chain))).body.provider).toBe("openai");
   });
 
-  test("a key that a provider echoes shows nowhere", async () => {
+  test("a key that a provider echoes appears nowhere", async () => {
     fake.script(() => ({ status: 400, body: { error: { message: `bad key ${CANARY}` } } }));
     const response = await call({ ...OPENAI, llm_retries: 0 });
     expect(await response.text()).not.toContain(CANARY);

@@ -45,7 +45,7 @@ describe("later, and once", () => {
     expect(result.text).toBe("in time");
   });
 
-  test("a provider's failure has the same status, asked once or again", async () => {
+  test("a provider's failure has the same status in the first answer and in the repeated one", async () => {
     fake.script(() => ({ status: 400, body: { error: { message: "maximum context length" } } }));
     const first = await problem(await keyed("k3", "x"));
     expect([first.status, first.code]).toEqual([400, "context_overflow"]);

@@ -60,7 +60,7 @@ describe("queued over HTTP", () => {
     expect(texts[5]).toMatch(/^The mock model/);
   });
 
-  test("a run takes them too, tools and all", async () => {
+  test("a run takes them too, tool calls included", async () => {
     await post("/llm/mocks", [{ tool_calls: [{ name: "tool_search", arguments: {} }] }, { text: "done" }]);
     const { status, answer } = await post("/runs", { prompt: "go", options: { provider: "openai" } });
     expect([status, answer.text]).toEqual([200, "done"]);
@@ -80,7 +80,7 @@ test("every category of error keeps it", async () => {
   expect([text, mock_calls.length]).toEqual(["then", 3]);
 });
 
-test("the request comes back: messages, system text, tools in either format, thinking", async () => {
+test("the log contains the request: messages, system text, tools in either format, thinking", async () => {
   const look = { name: "look", description: "Looks.", parameters: { type: "object", properties: {} } };
   for (const tool_format of ["native", "text"]) {
     const options = {

@@ -308,7 +308,7 @@ describe("inputs", () => {
     expect(resultsIn(fake.requests[1])).toMatchObject([{ text: expect.stringContaining("f.txt=inside") }]);
   });
 
-  test("S111: no input is 422 without a call; input: none asks in its own words", async () => {
+  test("S111: no input is 422 without a call; input: none calls the model with a prompt of Hull's", async () => {
     for (const body of ["", " \n"]) {
       const response = await ask("plain", body);
       expect([response.status, (await json(response)).code]).toEqual([422, "input_required"]);
@@ -321,7 +321,7 @@ describe("inputs", () => {
 });
 
 describe("tools", () => {
-  /** Runs one tool call and answers what the model was told. */
+  /** Runs one tool call and returns the result that the model reads. */
   async function resultOf(slug: string, name: string, args: object | string): Promise<ToolResult> {
     fake.script([calls([name, args]), { text: "ok" }]);
     // Anthropic has malformed arguments in streams only.
@@ -384,7 +384,7 @@ describe("tools", () => {
     expect(text).toMatch(/\[hull: \d+ of 8000000 bytes omitted\]/);
   });
 
-  test("S98: two tools run side by side, their results in call order", async () => {
+  test("S98: two tools run in parallel, their results are in call order", async () => {
     const dir = hull.root;
     fake.script([
       calls(["meet", { dir, n: "1", other: "2" }], ["meet", { dir, n: "2", other: "1" }]),

@@ -145,7 +145,7 @@ describe("as many slots as the machine has", () => {
       return count;
     };
     await rate(8);
-    // Blocks in which the machine did something else are outweighed by further ones.
+    // Further blocks outweigh those in which the machine did something else.
     const rates = { one: 0, eight: 0 };
     for (let block = 0; block < 10 && rates.eight <= rates.one; block++) {
       rates.one += await rate(1);
@@ -169,7 +169,7 @@ describe("as many slots as the machine has", () => {
     const load = spawn(process.execPath, ["-e", callers, url], { stdio: ["ignore", "pipe", "inherit"] });
     const runs: number[] = [];
     createInterface(load.stdout).on("line", (line) => runs.push(Number(line)));
-    /** What a few seconds took, relative to the runs beside them: at most 0.2 and 0.3 of the peer. */
+    /** What a few seconds took, relative to the runs at the same time: at most 0.2 and 0.3 of the peer. */
     const within = async (): Promise<boolean> => {
       const times: number[] = [];
       runs.length = 0;

@@ -8,10 +8,10 @@ import { until } from "../support/runner.ts";
 const SECRET = CANARIES.DOCS_TOKEN;
 const PROVIDER_KEY = "sk-openai-e2e-key";
 
-/** What the model is told of the call's effect. */
+/** What the model reads about the call's effect. */
 const [NO, PERHAPS] = [/did not execute the call\. /, / may or may not have taken effect\.$/];
 
-/** What a call of the tool `act` at this path is answered with. */
+/** The answer to a call of the tool `act` at this path. */
 const MISBEHAVIOURS: [path: string, told: RegExp, done: RegExp][] = [
   ["huge", /more than 8388608 bytes/, PERHAPS],
   ["huge-events", /longer than 8388608/, PERHAPS],
@@ -36,7 +36,7 @@ const MISBEHAVIOURS: [path: string, told: RegExp, done: RegExp][] = [
   ["see-other", /redirects in a way that Hull does not follow/, NO],
 ];
 
-/** Answers in forms that a server may also use, and what the model is told. */
+/** Answers in forms that a server may also use, and what the model reads. */
 const FORMS: [path: string, told: RegExp][] = [
   ["batch", /^done$/],
   ["batch-events", /^done$/],
@@ -98,7 +98,7 @@ function scripted(calls: { name: string; arguments: object }[]): void {
 /** Codes of the warnings of the last run. */
 let warned: string[];
 
-/** What the model was told of each call. */
+/** The result of each call, as the model reads it. */
 const told = (): string[] =>
   fake.requests.slice(1).map(({ body }) => {
     const { content } = Object(body.messages.at(-1));
@@ -177,7 +177,7 @@ describe.each<[string, Way]>([
     expect(remote.asked).toEqual(["/stateless tools/call"]);
   });
 
-  test("follows a redirect to where it may go", async () => {
+  test("follows a redirect to a permitted address", async () => {
     const [answer] = await run("moved", { name: "moved__act", arguments: {} });
     // There is no tool of that name where the call was sent on to.
     expect(answer).toMatch(/act/);
@@ -185,7 +185,7 @@ describe.each<[string, Way]>([
   });
 
   test.each(MISBEHAVIOURS)(
-    "a server that is %s costs the call, not the run",
+    "a server that is %s fails the call, not the run",
     async (path, message, effect) => {
       const [answer] = await run(path, { name: "x__act", arguments: {} });
       expect(answer).toMatch(message);
@@ -194,7 +194,7 @@ describe.each<[string, Way]>([
     },
   );
 
-  test.each(FORMS)("a server's answer of the form %s is understood", async (path, message) => {
+  test.each(FORMS)("understands a server's answer of the form %s", async (path, message) => {
     const [answer] = await run(path, { name: "x__act", arguments: {} });
     expect(answer).toMatch(message);
   });
@@ -208,7 +208,7 @@ describe.each<[string, Way]>([
     );
   });
 
-  test("continues without servers that may not be asked", async () => {
+  test("continues without servers that it may not call", async () => {
     for (const name of ["refused", "unset"]) {
       await run(name);
       expect([offered(), new Set(warned)]).toEqual([[], new Set(["mcp_server_unavailable"])]);

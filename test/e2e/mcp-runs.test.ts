@@ -92,7 +92,7 @@ describe("mcp_servers", () => {
 
   test.each<[string, () => unknown, string, RegExp]>([
     [
-      "a name that there is none of",
+      "a name that no server has",
       () => "tracker",
       "options.mcp_servers.0",
       /keeper, down, repeats, repeats-refused\./,
@@ -136,7 +136,7 @@ describe("mcp_servers", () => {
       /leave the url out/,
     ],
     ["a name of another form", () => ({ ...inline(), name: "My Docs" }), "options.mcp_servers.0", /a-z, 0-9/],
-  ])("%s is refused before anything is asked", async (_, server, path, message) => {
+  ])("%s is refused before any request", async (_, server, path, message) => {
     const response = await hull.post("/runs", {
       prompt: "go",
       options: { ...model, mcp_servers: [server()] },
@@ -149,7 +149,7 @@ describe("mcp_servers", () => {
     expect([remote.asked, fake.requests]).toEqual([[], []]);
   });
 
-  test("a server that is down costs its tools, and is warned about", async () => {
+  test("a run lacks the tools of a server that is down, and warns of it", async () => {
     const result = await run({ mcp_servers: ["down", inline()] });
     expect(result).toMatchObject({ status: "done", text: "Done." });
     expect(result.warnings).toEqual([
@@ -277,7 +277,7 @@ describe("mcp of a skill", () => {
       );
   }
 
-  test("its servers come with its activation; one that there is none of is told of", async () => {
+  test("its activation binds its servers, and reports a server that does not exist", async () => {
     const call = { name: "keeper__remember", arguments: {} };
     expect(await events({ skills: ["wiki"] }, "use the wiki skill", call)).toEqual([
       "skill_activated wiki",
@@ -290,7 +290,7 @@ describe("mcp of a skill", () => {
     expect(offered()).toEqual(["load_skill"]);
   });
 
-  test("an inline skill binds what the run brought along", async () => {
+  test("an inline skill binds a server that the run names", async () => {
     const skills = [{ name: "reading", description: "Reads", mcp: ["my-docs"] }];
     const call = { name: "my_docs__echo", arguments: { text: "x" } };
     const bound = await events({ skills, mcp_servers: [inline()] }, "use the reading skill", call);
@@ -319,8 +319,8 @@ describe("mcp of a skill", () => {
 
 describe("a session whose Worker dies in a call of a bound server", () => {
   test.each<[string, string, RegExp]>([
-    ["a call that only reads is made again", "echo", /echo: once/],
-    ["any other is not", "remember", /may or may not have taken effect/],
+    ["repeats a call that only reads", "echo", /echo: once/],
+    ["does not repeat any other call", "remember", /may or may not have taken effect/],
   ])("%s", async (_, name, answer) => {
     const id = `dying-${name}`;
     await hull.post("/sessions", { id });
@@ -351,7 +351,7 @@ describe("a session whose Worker dies in a call of a bound server", () => {
     });
     expect(told()).toEqual([expect.stringMatching(answer)]);
     expect(offered(1)).toEqual(offered(0));
-    // What was bound is in the session's records: nobody is asked for a list again.
+    // The session's records have what was bound: no server is asked for its list again.
     expect([calls(), remote.asked.filter((one) => one.endsWith("tools/list"))]).toEqual([
       name === "echo" ? 1 : 0,
       [],

@@ -93,7 +93,7 @@ await script("test-image-content", png, `${NONE}output: file\noutput_mime: image
 await script("json-schema-2020-12-tool", "cat", `input_schema: ${JSON.stringify(SCHEMA_2020)}\n`);
 await hull.printed(new RegExp(`Reloaded: ${examples.length + 14} skills`), written);
 
-/** What both generations have alike. */
+/** What both generations have in common. */
 async function connected(version: string): Promise<Client | ModernClient> {
   const url = new URL("/mcp", hull.url);
   if (version === "2026-07-28") {
@@ -271,7 +271,7 @@ describe.each(["2025-11-25", "2026-07-28"])("a client of %s", (version) => {
     }
   });
 
-  test("is told of the progress", async () => {
+  test("receives the progress", async () => {
     const told: { progress: number; message?: string | undefined }[] = [];
     const options = { onprogress: (note: (typeof told)[number]) => told.push(note) };
     const request = { name: "steps", arguments: { input: "" } };

@@ -69,7 +69,7 @@ test("a skill reaches the provider that hull.toml defines, with its key, which n
   ]);
 });
 
-test("and the one that a skill folder brings along", async () => {
+test("a skill reaches the provider that its own folder defines", async () => {
   expect((await hull.call("/skills/packed", "hi")).status).toBe(200);
   expect(
     fake.requests.map(({ path, headers }) => [path, headers.authorization, headers["anthropic-version"]]),
@@ -79,7 +79,7 @@ test("and the one that a skill folder brings along", async () => {
 test.each([
   ["responses", "/v1/responses"],
   ["ollama", "/api/chat"],
-])("a provider that is defined to speak %s is spoken to so", async (slug, path) => {
+])("Hull uses the protocol %s for a provider that is defined with it", async (slug, path) => {
   fake.script([{ text: "It works." }]);
   const response = await hull.call(`/skills/${slug}`, "hi");
   expect([response.status, await response.text()]).toEqual([200, "It works."]);
@@ -126,14 +126,14 @@ test.each([
   ]);
 });
 
-test("its key reaches no process", async () => {
+test("no process gets the key of a provider that hull.toml defines", async () => {
   const printed = await (await hull.call("/skills/env", "")).text();
   expect(printed).toMatch(/^OPEN=free$/m);
   expect(printed).not.toMatch(/MY_PROXY|ALIAS_OF_KEY|e2e-key|redacted/);
   await hull.printed(/env\/SKILL\.md:\d+:\d+ warning tool_env\[0\].*MY_PROXY_API_KEY/);
 });
 
-test("the Worker knows everything", async () => {
+test("the Worker knows the models of hull.toml", async () => {
   expect(await get("/llm/resolve?model=my-fast")).toEqual({
     id: "vendor/fast",
     provider: "my_proxy",
@@ -144,7 +144,7 @@ test("the Worker knows everything", async () => {
     id: "m119",
   });
   expect(await get("/llm/info")).toEqual({ provider: "mock", model: "mock", api_key_set: true });
-  // The fake answers calls of models only: it is there, and says 404.
+  // The fake provider answers only model calls: it is reachable, and answers 404.
   expect(await get("/llm/providers/my_proxy/health")).toMatchObject({
     provider: "my_proxy",
     valid: false,

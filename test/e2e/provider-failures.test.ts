@@ -1,4 +1,4 @@
-/** What a client is told when a provider fails, and what a fallback saves. */
+/** What a client learns when a provider fails, and what a fallback saves. */
 import { describe, expect, test } from "vitest";
 import { commonHull, UNREACHABLE, UNSET } from "../support/common-hull.ts";
 import type { FakeTurn } from "../support/fake-turn.ts";
@@ -187,7 +187,7 @@ describe("time", () => {
     expect(Math.min(...waits)).toBeGreaterThan(120);
   });
 
-  test("a client that leaves takes its provider call with it", async () => {
+  test("when a client leaves, its provider call ends", async () => {
     fails({ text: Array.from({ length: 100 }, (_, i) => `${i} `), delta_ms: 50 });
     const abort = new AbortController();
     const response = await hull.call("/skills/anthropic?stream=1", "hello", { signal: abort.signal });
@@ -215,7 +215,7 @@ describe("S112: fallback", () => {
     expect(events.at(-1)).toMatchObject({ event: "done", data: { ok: true } });
   });
 
-  test("not after text has reached the client", async () => {
+  test("does not happen after text has reached the client", async () => {
     fake.script([{ text: ["spoken "], hang: true }]);
     const events = await readEvents(await ask("late-saved?stream=1"));
     expect(textOf(events, "delta")).toBe("spoken ");

@@ -154,7 +154,7 @@ async function pour(path: string, size: number, headers: Record<string, string>)
     answered = true;
     resolve(response);
   });
-  // Of a promise that is settled this changes nothing.
+  // This does not change a promise that is settled.
   request.on("error", reject);
   const more = (): void => {
     while (left > 0 && !answered) {
@@ -234,7 +234,7 @@ describe("the call upstream", () => {
     expect([taken.status, last().body, last().headers["content-type"]]).toEqual([201, "png", "image/png"]);
   });
 
-  test("HEAD of a GET proxy goes up as HEAD", async () => {
+  test("HEAD of a GET proxy reaches the upstream as HEAD", async () => {
     const response = await hull.call("/skills/get", undefined, { method: "HEAD" });
     expect([response.status, last().method, await response.text()]).toEqual([201, "HEAD", ""]);
   });
@@ -260,7 +260,7 @@ describe("the call upstream", () => {
 });
 
 describe("the answer", () => {
-  test("S46: what describes it passes, cookies and the rest do not", async () => {
+  test("S46: headers that describe it pass, cookies and the rest do not", async () => {
     const response = await hull.call("/skills/echo", "x");
     expect(await response.text()).toBe("made");
     expect(Object.fromEntries(response.headers)).toMatchObject({
@@ -281,7 +281,7 @@ describe("the answer", () => {
     expect(response.headers.get("x-content-type-options")).toBe("nosniff");
   });
 
-  test("a body that comes compressed although nobody asked for it passes as it was before", async () => {
+  test("a body that the upstream compresses unasked arrives with its original content", async () => {
     const response = await hull.call("/skills/zipped", "x");
     expect([response.status, await response.text()]).toEqual([200, ZIPPED]);
     expect((await hull.call("/skills/no-content", "x")).status).toBe(205);
@@ -329,7 +329,7 @@ describe("faults", () => {
     "S49: %s is a transport error, or 502 where nothing was sent yet; never a clean end",
     async (slug, status) => {
       const response = await hull.call(`/skills/${slug}`, "x");
-      // A machine that is slow to tell of the early death has sent the beginning by then.
+      // A slow machine reports the early end only after it has sent the beginning.
       expect([status, 200]).toContain(response.status);
       if (response.status === 200) await expect(response.text()).rejects.toThrow();
       else expect(await problem(response)).toMatchObject({ code: "upstream_body_truncated" });

@@ -350,7 +350,7 @@ test("session_id: a call uses the session's files, and its history counts", asyn
   const second = await hull.call(`/skills/pdf?session_id=${id}`, form("And now?"));
   expect([await second.text(), second.headers.get("x-hull-files")]).toEqual(["Again.", null]);
   expect(last()).toContain("Copy it.");
-  // Told as events, the files are in the last one; also those of a skill whose whole answer would be one file.
+  // In a stream of events, the last one has the files, also for a skill whose whole answer would be one file.
   for (const slug of ["pdf", "chart"]) {
     fake.script([{ tool_calls: [bash(`echo "${slug} é" > ${slug}.txt`)] }, { text: "Done." }]);
     const headers = { accept: "text/event-stream" };

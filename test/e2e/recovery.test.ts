@@ -40,7 +40,7 @@ describe("the runner dies", () => {
     expect(await echo()).toBe("again");
     const runner = await runnerPid();
     process.kill(runner, "SIGKILL");
-    // It is back soon: killed again until an answer of the time between is seen.
+    // It restarts soon: the test kills it until it sees an answer from the time in between.
     const killed = async (): Promise<number> => {
       for (const pid of await runners()) {
         try {
@@ -119,7 +119,7 @@ describe("the Worker's process dies", () => {
 });
 
 describe("hull dev itself dies", () => {
-  /** Starts a call and waits until its process runs, besides those that run already. */
+  /** Starts a call and waits until its process runs, in addition to those that run already. */
   const begin = async (slug: string): Promise<Promise<unknown>[]> => {
     const before = await running();
     const call = hull.call(`/skills/${slug}`, "x").catch(() => null);

@@ -1,4 +1,4 @@
-/** Commands beside a running `hull dev` find it by themselves, and the key of its project. */
+/** Commands next to a running `hull dev` find its address and the key of its project by themselves. */
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";

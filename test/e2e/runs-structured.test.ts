@@ -21,7 +21,7 @@ const run = (options: object, headers: Record<string, string> = {}): Promise<Res
   hull.post("/runs", { prompt: "go", options: { ...OPENAI, ...options } }, headers);
 const said = (n: number): string => JSON.stringify(fake.requests[n]?.body.messages);
 
-test("an answer that does not match is asked again, without the bad one; all attempts are paid", async () => {
+test("Hull asks again after an answer that does not match, without the bad one; the cost of all attempts counts", async () => {
   const usage = { input: 100, output: 10 };
   fake.script([
     { text: "no json", usage },
@@ -109,7 +109,7 @@ test("a tool of the run's own keeps the name of the tool that takes JSON", async
 test.each([
   { provider: "openai", model: "gpt-4o" },
   { provider: "anthropic", model: "claude-opus-4-6" },
-])("words ask for the JSON of a model that calls tools in its text: $provider", async (target) => {
+])("a model that calls tools in its text is asked in words for its JSON: $provider", async (target) => {
   const tools = [{ name: "say", description: "Says.", parameters: {}, handler: "say" }];
   fake.script([{ text: '<tool_call>{"name":"say","arguments":{}}</tool_call>' }, { text: '{"n":6}' }]);
   const options = { ...target, skill: "hooked", tools, tool_format: "text", json_schema: SCHEMA };
@@ -199,7 +199,7 @@ test.each([
   ],
   ["JSON that stands alone", { tool_format: "text" }, '{"name":"say","arguments":{"text":"hi"}}'],
   ["a call that cannot be read", { tool_format: "text" }, '<tool_call>{"name":"say", </tool_call>'],
-])("%s is no answer to be corrected", async (_, format, text) => {
+])("Hull does not correct %s as an answer", async (_, format, text) => {
   fake.script([{ text }, { text: '{"n":1}' }]);
   const tools = [
     { name: "say", description: "Says.", parameters: { text: { type: "string" } }, handler: "say" },

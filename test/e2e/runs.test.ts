@@ -95,7 +95,7 @@ test("a served skill's tools run in the runner, and the result says what was don
   expect(JSON.stringify(fake.requests[0]?.body.messages[0])).toContain("You greet people.");
 });
 
-test("what a skill's tools say of themselves counts: reading ones run side by side, policies know them", async () => {
+test("annotations of a skill's tools count: reading tools run in parallel, and policies know the annotations", async () => {
   const [one, two] = ["one", "two"].map((name) => `${hull.root}/home/${name}`);
   const look = (own = "", other = "") => ({ name: "look", arguments: { own, other } });
   const write = { name: "write", arguments: {} };
@@ -127,7 +127,7 @@ test("a persistent run is nudged until it is done", async () => {
   expect(lastMessage(1)).toContain("You have not output ##DONE## yet");
 });
 
-// Mocks answer at once, so that the next answer begins while the last one is still being told.
+// Mocks answer at once, so that the next answer begins while the last one is still being sent.
 test.each([false, true])(
   "watchers see the run as it goes, with the result at the end; mocked: %s",
   async (mocked) => {
@@ -254,7 +254,7 @@ test("skills: the one that the prompt names is active, and load_skill brings ano
   expect(lastMessage(1)).toContain("TEST BODY");
 });
 
-test("a run that is begun for later says which it is", async () => {
+test("a run that is answered later returns its ids at once", async () => {
   for (const [query, headers] of [
     ["?wait=none", {}],
     ["", { prefer: "respond-async" }],
@@ -277,7 +277,7 @@ test("prefill is how the first answer of a run begins", async () => {
   expect(lastMessage(0)).toContain("I greet");
 });
 
-test("options that have no effect beside the others are named", async () => {
+test("the result names options that have no effect next to the others", async () => {
   fake.script([{ text: "ok" }, { text: "ok" }, { text: "ok" }]);
   const ignored = {
     cron: "0 9 * * *",
@@ -377,7 +377,7 @@ test("total_budget_usd is the run's own, whatever its caller spent before", asyn
   for (let times = 0; times < 3; times++) {
     fake.script(turns);
     const result = await json(await run({ skill: "greeter", budget }));
-    // Each call costs 0.0035: the second one uses the budget up. What the skill lets it say at most is no projection.
+    // Each call costs 0.0035: the second one uses the budget up. The skill's limit of output is not counted in advance.
     expect([result.status, result.iterations, result.cost_usd]).toEqual(["budget_exhausted", 2, 0.007]);
   }
 });
@@ -479,7 +479,7 @@ const said = (events: Parameters<typeof dataOf>[0], name: string): string =>
     .join("");
 
 test.each(["/llm/stream", "/runs", "/sessions/whole/runs"])(
-  "%s sends the text of a whole answer too, and makes a provider search that can by its own options",
+  "%s sends the text of a whole answer too, and lets a provider search if an option of its own says that it can",
   async (path) => {
     await hull.post("/sessions", { id: "whole" });
     fake.script([{ text: "a b c", reasoning: "hm" }]);

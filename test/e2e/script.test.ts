@@ -263,7 +263,7 @@ describe("ends", () => {
   test.each([
     ["leaves-child", "sleep 82.7"],
     ["leaves-daemon", "sleep 82.8"],
-  ])("S34: %s holds nothing up and is not left running", async (slug, mark) => {
+  ])("S34: %s does not delay the answer and is not left running", async (slug, mark) => {
     const response = await hull.call(`/skills/${slug}`, "");
     expect([response.status, await response.text()]).toEqual([200, "answered\n"]);
     await gone(mark);
@@ -305,7 +305,7 @@ test("hull call shows a script's note next to several files, its stderr once, an
 test.each([
   ["Ctrl-C", "SIGINT"],
   ["a closed terminal", "SIGHUP"],
-] as const)("%s ends hull call with the server that it started, and nothing stays", async (_, signal) => {
+] as const)("%s ends hull call and the server that it started, and leaves nothing", async (_, signal) => {
   const temporary = await mkdtemp(join(hull.root, "tmp-"));
   const child = spawn(process.execPath, [hullScript(REPO), "call", "waits", "-i", "x", "-d", hull.root], {
     cwd: hull.root,

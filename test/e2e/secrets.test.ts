@@ -152,7 +152,7 @@ describe("nothing of a secret comes back", () => {
     expect(Number((await send("/skills/quiet", "x")).text)).toBe(QUIET[0].length + 1);
   });
 
-  test("a value that is too short to be removed is told of when the server starts", async () => {
+  test("the server reports at its start a value that is too short to be redacted", async () => {
     expect(await hull.printed(/SHORT_TOKEN has fewer than 8 characters/)).not.toContain("DOTENV has fewer");
   });
 

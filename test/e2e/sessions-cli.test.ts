@@ -251,13 +251,13 @@ test.each<[string[], string]>([
   [["sessions", "send", "x", "y", "--delivery", "soon"], "interrupt_immediate"],
   [["sessions", "tail", "x", "--after", "first"], "not the number"],
   [["logs"], "the id of a session"],
-])("%s is refused before anything is asked", async (args, message) => {
+])("%s is refused before any request", async (args, message) => {
   const { code, output } = await cli(...args);
   expect(code).toBe(2);
   expect(output).toContain(message);
 });
 
-test("HULL_URL may name the Hull; a missing or invalid address is named, and an empty id", async () => {
+test("HULL_URL may name the server; errors name a missing or invalid address, and an empty id", async () => {
   await hull.post("/sessions", { id: "by-variable" });
   const at = (url: string, ...args: string[]) => runHull(args, { cwd: hull.root, env: { HULL_URL: url } });
   for (const [args, wanted] of [

@@ -48,7 +48,7 @@ test.skipIf(process.platform !== "linux")(
     // Memory that the tests before took and gave back would hide what is taken here.
     await killWorker(hull);
     await post("/sessions", { id: "large" });
-    // What the object was told is kept in rows of 256 KiB.
+    // The object stores what it received in rows of 256 KiB.
     const content = "0123456789abcdef".repeat(65_536);
     for (let n = 0; n < SAID_MB; n += 1) {
       await post("/sessions/large/inject", { message: { role: "user", content } });

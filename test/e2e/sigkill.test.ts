@@ -63,7 +63,7 @@ beforeAll(async () => {
   await mkdir(marks);
 });
 afterAll(async () => {
-  // What workerd leaves that is killed is not what this is about.
+  // This test is not about what a killed workerd leaves.
   const temporary = join(hull.root, "tmp");
   for (const name of await readdir(temporary)) await removeTree(join(temporary, name));
   await rm(join(hull.stateDir, "runner", "scratch"), { recursive: true, force: true });
@@ -133,7 +133,7 @@ interface Run {
   result?: { text: string };
   error?: { code: string };
 }
-/** What a session was told, in order, and what became of each run; `deaths`: of the Worker, meanwhile. */
+/** The messages that a session got, in order, and the end of each run; `deaths`: of the Worker, meanwhile. */
 interface Told {
   id: string;
   prompts: string[];
@@ -144,7 +144,7 @@ let killed = 0;
 /** A run may be given up after four run attempts in a row that got nothing done (docs/sessions.md). */
 const MOST_LIVES = 4;
 
-/** Tells a session one thing after the other until it is over. */
+/** Sends a session one message after the other until it is over. */
 async function talk(told: Told, over: () => boolean): Promise<void> {
   const path = `/sessions/${told.id}`;
   await post("/sessions", { id: told.id }, `open-${told.id}`);
@@ -172,7 +172,7 @@ interface Flow {
   runs: (FlowRun & { deaths: number })[];
 }
 
-/** Two branches that note something side by side, a join, and a stage after it that notes something too; each waits first. */
+/** Two parallel branches that note something, a join, and a stage after it that notes something too; each waits first. */
 function graphOf(marked: { [node: string]: string }) {
   const stage = (node: string) => ({
     mode: "agent",
@@ -289,7 +289,7 @@ test(`${KILLS} kills (seed ${SEED}) under load`, { timeout: 2 * limitOf(KILLS) }
     );
     const said = data.filter(({ role }) => role === "user").map(({ content }) => content);
     expect(said).toEqual(prompts.flatMap((prompt) => [`aside ${prompt}`, prompt]));
-    // What the model was told of its calls is what they did.
+    // The results that the model read say what its calls did.
     const resultOf = (prompt: string): string => {
       const after = data.slice(data.findIndex(({ content }) => content === prompt) + 1);
       const next = after.findIndex(({ role }) => role === "user");

@@ -44,7 +44,7 @@ const reads = (...calls: object[]) => ({
 const answers = (request: number): string[] =>
   messages(request).flatMap(({ role, content }) => (role === "tool" ? [String(content)] : []));
 
-test("the modelRegistry is in the system text, the same each time; hidden skills are not", async () => {
+test("the system text contains the list of skills, the same each time, without hidden skills", async () => {
   await run("go");
   await run("go");
   const [system = "", again] = [0, 1].map((n) => String(messages(n)[0]?.content));
@@ -119,7 +119,7 @@ test("a run that is a skill reads its files too", async () => {
   expect(answers(1)[0]).toContain("# Reference");
 });
 
-test("the same for the model of a served skill that has files", async () => {
+test("the model of a served skill that has files reads them too", async () => {
   const path = { skill: "guide", path: "references/a.md" };
   for (const headers of [{}, { prefer: "respond-async" }]) {
     fake.requests.length = 0;

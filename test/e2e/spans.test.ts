@@ -267,7 +267,7 @@ describe.each([
     ]);
   });
 
-  test("the run of a session: in its line of the log", async () => {
+  test("the run of a session: its log line has the spans", async () => {
     script();
     const id = content ? "spanned-1" : "spanned-2";
     await post("/sessions", { id });
@@ -286,7 +286,7 @@ describe.each([
     expectContent(line);
   });
 
-  test("the run of a session that rests: each of its attempts in a line of its own", async () => {
+  test("the run of a session that rests: each attempt has a log line of its own", async () => {
     const tool = { name: "where", description: "Tells.", parameters: {} };
     provider.script([
       { tool_calls: [{ id: "call_8", name: "where", arguments: {} }], usage: { input: 12, output: 5 } },
@@ -325,7 +325,7 @@ describe.each([
     expect(lines.filter(({ event }) => event === "run_attempt")).toHaveLength(1);
   });
 
-  test("the summary of a session's older messages: in a line of its own", async () => {
+  test("the summary of a session's older messages has a log line of its own", async () => {
     provider.script([{ text: "Said words." }, { text: "Earlier words.", usage: { input: 21, output: 8 } }]);
     const id = content ? "shortened-1" : "shortened-2";
     await post("/sessions", { id });
@@ -345,7 +345,7 @@ describe.each([
     });
   });
 
-  test("the run of an execution, which outlives its call: in the log line, with HULL_TRACE", async () => {
+  test("the run of an execution, which outlives its call: its log line has the spans, with HULL_TRACE", async () => {
     script();
     const response = await call("/skills/asker", "User words.", { "idempotency-key": "spans-1" });
     expect(await response.text()).toBe("Said words.");
@@ -373,7 +373,7 @@ describe.each([
     ]);
   });
 
-  test("a script and its wait for a place", async () => {
+  test("a script and its wait for a slot", async () => {
     expect((await call("/skills/shout", "x")).status).toBe(500);
     const seen = await spans(2);
     expect(seen.map(({ name, in: parent }) => [name, parent])).toEqual([

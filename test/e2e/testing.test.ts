@@ -115,7 +115,7 @@ describe("record and replay", () => {
       .replace("provider: anthropic", "provider: own")
       .replace("model: claude-haiku-4-5", "model: m"),
   };
-  /** The text, or the events but for what is another with every run. */
+  /** The text, or the events without what differs in every run. */
   const ask = async (hull: HullDev, skill: string, prompt: string, stream: boolean): Promise<string> => {
     const response = await hull.call(`/skills/${skill}${stream ? "?stream=1" : ""}`, prompt);
     const text = await response.text();

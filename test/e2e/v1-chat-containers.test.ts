@@ -113,18 +113,21 @@ describe("chat completions", () => {
     });
   });
 
-  test.each([false, true])("that are JSON have no remarks of earlier rounds: streamed %s", async (stream) => {
-    const turns = [{ text: "Wait. ", ...bash("echo 1") }, { text: '{"n":1}' }];
-    fake.script(turns);
-    const tools: OpenAI.ChatCompletionTool[] = JSON.parse('[{"type":"code_execution"}]');
-    const json_schema = { name: "n", strict: true, schema: { type: "object" } };
-    const response_format = { type: "json_schema" as const, json_schema };
-    const body = { model: "gpt-4o", messages, tools, response_format };
-    const { choices } = await (stream
-      ? openai.chat.completions.stream(body).finalChatCompletion()
-      : openai.chat.completions.create(body));
-    expect(choices[0]?.message.content).toBe('{"n":1}');
-  });
+  test.each([false, true])(
+    "have no remarks of earlier rounds if they are JSON: streamed %s",
+    async (stream) => {
+      const turns = [{ text: "Wait. ", ...bash("echo 1") }, { text: '{"n":1}' }];
+      fake.script(turns);
+      const tools: OpenAI.ChatCompletionTool[] = JSON.parse('[{"type":"code_execution"}]');
+      const json_schema = { name: "n", strict: true, schema: { type: "object" } };
+      const response_format = { type: "json_schema" as const, json_schema };
+      const body = { model: "gpt-4o", messages, tools, response_format };
+      const { choices } = await (stream
+        ? openai.chat.completions.stream(body).finalChatCompletion()
+        : openai.chat.completions.create(body));
+      expect(choices[0]?.message.content).toBe('{"n":1}');
+    },
+  );
 
   test.each([
     ["auto", null],
@@ -148,7 +151,7 @@ describe("chat completions", () => {
     },
   );
 
-  test("name what only the call left out", async () => {
+  test("name options that Hull drops only when it calls the model", async () => {
     fake.script([{ text: "Done." }, { text: "Done." }]);
     const tools = JSON.parse('[{"type":"code_execution"}]');
     const model = "claude-opus-4-6";
@@ -176,7 +179,7 @@ describe("chat completions", () => {
     expect([sent.status, sent.headers.get("x-hull-ignored")]).toEqual([200, "temperature"]);
   });
 
-  test("that call tools of Hull and of the client at once show the client its own; the follow-up has both", async () => {
+  test("show the client only its own calls if one turn calls tools of both Hull and the client; the follow-up has both", async () => {
     const both = {
       text: "Both.",
       tool_calls: [
@@ -216,7 +219,7 @@ describe("chat completions", () => {
     expect(container(second)).toBe(container(first));
   });
 
-  test("that call tools of both fail if the container cannot keep the exchange", async () => {
+  test("fail if they call tools of both and the container cannot keep the exchange", async () => {
     const blocked = {
       tool_calls: [
         { id: "c1", name: "bash_code_execution", arguments: { command: "mkdir .hull; touch .hull/turns" } },

@@ -97,7 +97,7 @@ describe("a chat completion", () => {
       ],
     });
     expect(data.choices[0]?.message.content).toBe("Warm.");
-    // Anthropic counts cached tokens beside the others.
+    // Anthropic counts cached tokens separately from the others.
     expect(data.usage).toMatchObject({ prompt_tokens: 15, total_tokens: 17 });
     expect(response.headers.get("x-hull-ignored")).toBe("user");
   });
@@ -257,7 +257,7 @@ describe("a chat completion", () => {
       { type: "text" },
       { type: "tool_use" },
     ]);
-    // A client that leaves it out goes on without thinking.
+    // A client that leaves it out continues without thinking.
     const calls = message?.tool_calls ?? [];
     const bare = { role: "assistant" as const, content: "So.", tool_calls: calls };
     await client.chat.completions.create({ ...body, messages: [...messages, bare, result] });

@@ -223,7 +223,7 @@ def handler(args):
     expect(JSON.stringify(answer.content)).toContain("from the user");
   });
 
-  test("that is unknown does not exist", async () => {
+  test("is 404 if its id is unknown", async () => {
     const unknown = `container_01${"0".repeat(32)}`;
     const refused = client.messages.create({ ...ask, model: "gpt-4o", tools: [CODE], container: unknown });
     await expect(refused).rejects.toBeInstanceOf(Anthropic.NotFoundError);
@@ -243,7 +243,7 @@ def handler(args):
   });
 });
 
-test("a model whose code runs out of time is not told of a parameter that it does not have", async () => {
+test("a model whose code runs out of time reads nothing of a parameter that its tool does not have", async () => {
   fake.script([bash("echo begun; sleep 617.75"), { text: "Too slow." }]);
   const body = {
     model: "gpt-4o",
@@ -288,7 +288,7 @@ test("10: a command past its time limit reports it; an answer past its time paus
 });
 
 describe("skills", () => {
-  test("that are stored are told of, and loaded by the model; their programs run", async () => {
+  test("stored ones are listed for the model, which loads them; their programs run", async () => {
     const skill_id = await storedSkill(client, "sums", { "scripts/sum.sh": "echo sum $(($1 + $2))\n" });
     fake.script([
       { tool_calls: [{ id: "l1", name: "load_skill", arguments: { name: "sums" } }] },
@@ -326,7 +326,7 @@ describe("skills", () => {
     ["litellm:", ""],
     ["litellm_", ""],
     ["litellm:litellm_", ""],
-  ])("with the prefix %s are put into the system text whole", async (prefix) => {
+  ])("ones with the prefix %s are put into the system text whole", async (prefix) => {
     const skill_id = await storedSkill(client, "facts");
     fake.script([{ text: "42." }]);
     const container = { skills: [{ type: "custom" as const, skill_id: `${prefix}${skill_id}` }] };
@@ -339,7 +339,7 @@ describe("skills", () => {
     });
   });
 
-  test("that do not exist are refused before a model is asked", async () => {
+  test("unknown ones are refused before a model is asked", async () => {
     const wish = (skill_id: string, type: "custom" | "anthropic" = "custom") =>
       client.messages.create({
         ...ask,
@@ -351,14 +351,14 @@ describe("skills", () => {
     expect(fake.requests).toHaveLength(0);
   });
 
-  test("of Anthropic's own go to Anthropic as they were sent", async () => {
+  test("Anthropic's own go to Anthropic as the client sent them", async () => {
     const container = { skills: [{ type: "anthropic" as const, skill_id: "xlsx", version: "latest" }] };
     const body = { ...ask, model: "claude-opus-4-6", tools: [CODE], container };
     await client.messages.create(body);
     expect(fake.requests[0]?.body).toEqual(body);
   });
 
-  test("of Anthropic's own work together with stored ones: Anthropic gets its own, Hull runs the others", async () => {
+  test("Anthropic's own work together with stored ones: Anthropic gets its own, Hull runs the others", async () => {
     const skill_id = await storedSkill(client, "maths");
     const own = { type: "anthropic" as const, skill_id: "xlsx", version: "latest" };
     const used = {
@@ -437,7 +437,7 @@ describe("skills", () => {
     });
   });
 
-  test("that only Anthropic may have go there by their ids, and to no other provider", async () => {
+  test("ones that only Anthropic may have go there by their ids, and to no other provider", async () => {
     const wish = (model: string) => {
       const skills = [{ type: "custom" as const, skill_id: "skill_01atAnthropic", version: "latest" }];
       return client.messages.create({ ...ask, model, tools: [CODE], container: { skills } });
@@ -449,7 +449,7 @@ describe("skills", () => {
     await expect(wish("gpt-4o")).rejects.toThrow(/there is no skill .*skill_01atAnthropic/);
   });
 
-  test("number up to twenty, eight for a client of the beta", async () => {
+  test("a request may name twenty, a client of the beta eight", async () => {
     const many = (n: number, beta: string) => {
       const skills = Array.from({ length: n }, (_, i) => ({
         type: "custom" as const,
@@ -468,7 +468,7 @@ describe("skills", () => {
     await many(9, "");
   });
 
-  test("that are stored bring the tools of their tools.json, which the client's history names as they were", async () => {
+  test("stored ones bring the tools of their tools.json, which the client's history names as they were called", async () => {
     const tools = [
       {
         name: "double",
@@ -502,7 +502,7 @@ describe("skills", () => {
     expect(sent(2)).toContain('"name":"double"');
   });
 
-  test("that are served are models", async () => {
+  test("served ones are models", async () => {
     fake.script([{ text: "Cat, hat." }]);
     await client.messages.create({ ...ask, model: "skill/rhymes", system: "Be brief." });
     expect(fake.requests[0]?.body).toMatchObject({ model: "gpt-4o" });

@@ -98,7 +98,7 @@ describe("faults of the original that these routes must not have", () => {
     expect(fake.requests[2]?.body.messages[0]).toEqual(fake.requests[0]?.body.messages[0]);
   });
 
-  test("8: a system text that is a list of blocks takes a skill on", async () => {
+  test("8: a skill is added to a system text that is a list of blocks", async () => {
     const skill_id = await storedSkill("listed");
     const blocks = [{ type: "text" as const, text: "Be brief." }];
     fake.script([{ text: "Done." }, { text: "Done." }]);

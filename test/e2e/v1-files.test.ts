@@ -172,7 +172,7 @@ describe("messages name stored files by their ids", () => {
     expect(JSON.stringify(fake.requests[0]?.body)).toContain(encoded("%PDF-1.4"));
   });
 
-  test("and refuse others, but Anthropic may know them", async () => {
+  test("and refuse other types, too much content and unknown ids, except ids that Anthropic may know", async () => {
     const zip = await stored("d.zip", "application/zip", "PK\0");
     await expect(message("gpt-4o", [named("document", zip)])).rejects.toThrow(
       "messages.0.content.0.source.file_id: the file is application/zip, and not a PDF file or text",

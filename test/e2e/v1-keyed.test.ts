@@ -108,7 +108,7 @@ describe("a model call", () => {
     expect(fake.requests).toHaveLength(2);
   });
 
-  test("that failed is made again", async () => {
+  test("is made again if it failed", async () => {
     fake.script([{ status: 400, body: { error: { message: "no" } } }, { text: "now" }]);
     expect((await messages("failed", ask("Hi"))).status).toBe(400);
     const again = await messages("failed", ask("Hi"));

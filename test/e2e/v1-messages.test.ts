@@ -92,7 +92,7 @@ describe("an Anthropic model gets the client's own request", () => {
     expect(names.map((name) => (after[name] ?? 0) - (before[name] ?? 0))).toEqual([7, 2, 1]);
   });
 
-  test("also where it is cut: a header alone has the code of the warning", async () => {
+  test("a cut answer comes back unchanged: only a header has the code of the warning", async () => {
     const turn = { text: ["Ha", "lf"], stop: "max_tokens" };
     fake.script([turn, turn]);
     const { data, response } = await client.messages.create({ ...ask, model: CLAUDE }).withResponse();
@@ -129,7 +129,7 @@ describe("an Anthropic model gets the client's own request", () => {
     expect([texts(streamed), texts(whole)]).toEqual(Array(2).fill("The key is [redacted], yes."));
   });
 
-  test("what a provider runs itself is not accounted, and refused", async () => {
+  test("Hull refuses tools that the provider runs itself, because it cannot count their cost", async () => {
     const web = { type: "web_search_20250305" as const, name: "web_search" as const };
     const refused = client.messages.create({ ...ask, model: CLAUDE, tools: [web] });
     await expect(refused).rejects.toThrow(/tools\.0.*web_search_20250305.*cannot count/);
@@ -345,7 +345,7 @@ describe("a model of another provider", () => {
       });
   });
 
-  test("as Claude Code sends it is answered by a model that cannot think", async () => {
+  test("answers a request as Claude Code sends it although the model cannot think", async () => {
     const cached = { cache_control: { type: "ephemeral" } };
     const body = {
       model: GPT,
@@ -400,7 +400,7 @@ describe("a model of another provider", () => {
   test.each<[string, Anthropic.ToolUnion[]]>([
     ["in one call", []],
     ["where Hull runs the tools", [code]],
-  ])("that is cut has its warnings, and so has its stream: %s", async (_, tools) => {
+  ])("returns a cut answer with its warnings, whole and streamed: %s", async (_, tools) => {
     fake.script(Array.from({ length: 4 }, () => ({ text: ["Ha", "lf"], stop: "length" })));
     const body = { ...ask, model: GPT, tools };
     const warnings = [{ code: "answer_cut", message: expect.any(String) }];
@@ -421,7 +421,7 @@ describe("a model of another provider", () => {
   test.each<[string, Anthropic.ToolUnion[]]>([
     ["in one call", []],
     ["where Hull runs the tools", [code]],
-  ])("that refuses answers as Anthropic does, and later requests contain it: %s", async (_, tools) => {
+  ])("answers a refusal in Anthropic's form, and later requests may contain it: %s", async (_, tools) => {
     const turn = { text: [], refusal: "I cannot help with that." };
     fake.script([turn, turn, { text: "Gladly." }]);
     const body = { ...ask, model: GPT, tools };
@@ -444,7 +444,7 @@ describe("a model of another provider", () => {
     ]);
   });
 
-  test("is not sent what only Anthropic takes", async () => {
+  test("gets nothing that only Anthropic takes", async () => {
     const editor = { type: "text_editor_20250728" as const, name: "str_replace_based_edit_tool" as const };
     const refused = client.messages.create({ ...ask, model: GPT, tools: [editor] });
     await expect(refused).rejects.toThrow(

@@ -366,7 +366,7 @@ describe("a request", () => {
       { model: `${UNSET.provider}/any`, tools: [shellWith("skill_none")] },
       "tools.0.environment.skills.0.skill_id",
     ],
-  ])("that cannot be passed on is refused by its path: %j", async (more, param) => {
+  ])("is refused with the path of what Hull cannot pass on: %j", async (more, param) => {
     const body = {
       model: GPT,
       input: "Hello?",
@@ -413,7 +413,7 @@ describe("a request", () => {
   });
 
   test.each([true, false])(
-    "that breaks off before its client has received any of it is made again (store: %s)",
+    "is made again if its answer breaks off before the client has received any of it (store: %s)",
     async (store) => {
       fake.script([{ text: ["Ha", "lf"], cut: true }, { text: "Whole." }]);
       const whole = await client.responses.create({ model: GPT, input: "Hi", store });
@@ -422,7 +422,7 @@ describe("a request", () => {
     },
   );
 
-  test("that breaks off leaves its item incomplete", async () => {
+  test("has an incomplete item if its answer breaks off", async () => {
     fake.script([{ text: ["Ha", "lf"], cut: true }]);
     const types: string[] = [];
     for await (const event of await client.responses.create({ model: GPT, input: "Hi", stream: true }))

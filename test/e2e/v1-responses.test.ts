@@ -52,7 +52,7 @@ const ended = (id: string) =>
 const kinds = ({ output }: { output: { type: string }[] }): string[] => output.map(({ type }) => type);
 
 test.each([true, false])(
-  "that has used up its rounds of tools is incomplete (stream: %s)",
+  "a response that has used up its rounds of tools is incomplete (stream: %s)",
   async (stream) => {
     fake.script((request) =>
       request.body.tool_choice === "none" ? { text: "Enough." } : shell(`echo ${fake.requests.length}`),
@@ -221,13 +221,16 @@ describe("a request", () => {
     expect(fake.requests[1]?.body).toMatchObject(more);
   });
 
-  test.each([true, false])("reports what only the call left out, stored or not: %s", async (store) => {
-    fake.script([{ text: "Hi." }]);
-    const more = { temperature: 0.2, user: "u1", reasoning: { effort: "high" as const }, store };
-    const asked = { model: "claude-opus-4-6", input: "Hello?", ...more };
-    const { headers } = await client.responses.create(asked).asResponse();
-    expect(headers.get("x-hull-ignored")).toBe("user, temperature");
-  });
+  test.each([true, false])(
+    "reports options that Hull drops only when it calls the model, stored or not: %s",
+    async (store) => {
+      fake.script([{ text: "Hi." }]);
+      const more = { temperature: 0.2, user: "u1", reasoning: { effort: "high" as const }, store };
+      const asked = { model: "claude-opus-4-6", input: "Hello?", ...more };
+      const { headers } = await client.responses.create(asked).asResponse();
+      expect(headers.get("x-hull-ignored")).toBe("user, temperature");
+    },
+  );
 
   test("has its verbosity and strict tools where the provider has them", async () => {
     fake.script([{ text: "Hi." }, { text: "Hi." }, { text: "Hi." }]);
@@ -406,7 +409,7 @@ describe("the shell", () => {
     await expect(found({ ...bundle, source })).rejects.toMatchObject({ status: 400 });
   });
 
-  test("of the client stays the client's", async () => {
+  test("stays the client's if it is local", async () => {
     fake.script([shell("ls"), { text: "Two files." }]);
     const environment = {
       type: "local" as const,

@@ -1,6 +1,6 @@
 /**
- * Watch mode: what changes in the folder is served within a second, and what breaks keeps its last good version. And what changes
- * beside it: imports from outside, the files of settings.
+ * Watch mode: what changes in the folder is served within a second, and what breaks keeps its last good version. And what
+ * changes outside of it: imports, the files of settings.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -207,7 +207,7 @@ test("S119: a rollback serves the digests of before; a call under way ends on it
   expect(await begun).toBe("200 after");
 });
 
-/** What is in front of the server: `pass` sends the request on; it returns what the answer does. */
+/** Stands in front of the server: `pass` sends the request on; the result says whether the answer arrives. */
 type Toll = (route: string, pass: () => Promise<void>) => Promise<"answered" | "lost">;
 
 /** An address through which the requests of `hull publish` reach the server. */
