@@ -77,7 +77,7 @@ for _ in range(20):
         hop()
         os._exit(0)
 `;
-/** A subreaper of its own, which gathers what leaves and forks on when it is told to end. */
+/** A subreaper of its own, which adopts what leaves, and continues to fork after it gets the signal to end. */
 const REAPER = `import ctypes, os, signal, sys, time
 ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
 signal.signal(signal.SIGTERM, lambda *_: os.fork())
@@ -91,7 +91,7 @@ os.close(1); os.close(2)
 time.sleep(60)
 `;
 
-/** Where the last part is true, what the attack started keeps its leader from its end, until its time is over. */
+/** If `stays` is true, the processes of the attack keep their leader from ending until its time limit. */
 const ESCAPES: [string, (mark: string) => { argv: string[] }, stays?: true][] = [
   ["setsid and an empty environment", (mark) => sh(`setsid env -i sleep ${mark} >&- 2>&- & sleep 0.1`)],
   [
@@ -103,8 +103,8 @@ const ESCAPES: [string, (mark: string) => { argv: string[] }, stays?: true][] = 
     "setsid --fork, and the leader killed",
     (mark) => sh(`setsid --fork env -i sleep ${mark} >&- 2>&- ; kill -9 $$`),
   ],
-  ["forks and leaves, again and again", (mark) => unmarked(COMET, mark)],
-  ["many that do, and have children", (mark) => unmarked(BOMB, mark), true],
+  ["a process that forks and leaves, again and again", (mark) => unmarked(COMET, mark)],
+  ["many such processes with children", (mark) => unmarked(BOMB, mark), true],
   ["a subreaper of its own", (mark) => unmarked(REAPER, mark), true],
 ];
 
@@ -189,7 +189,7 @@ describe.each(UIDS)("processes that leave, %s", (_, flags) => {
     "attack: $name, at a time-out: nothing outlives the execution",
     async ({ attack, at }) => {
       const { argv } = attack(mark(at));
-      // The leader stays, and ignores that it is to end.
+      // The leader stays, and ignores the signal to end.
       const stays = ["bash", "-c", 'trap "" TERM; "$@" & sleep 60', "bash", ...argv];
       const { status } = await run(runner, files, { argv: stays, timeout_ms: 500, grace_ms: 100 });
       expect(status.cause).toBe("timed_out");
@@ -206,7 +206,7 @@ describe.each(UIDS)("processes that leave, %s", (_, flags) => {
     await untouched();
   });
 
-  test("what leaves in an execution that still runs stays until that ends, whatever ends beside it", async () => {
+  test("a process that left its group stays until its own execution ends, whichever others end before", async () => {
     const stop = new AbortController();
     const leave = `setsid env -i sleep ${mark(42)} >&- 2>&- & sleep 60`;
     const options = runOptions(files, { signal: stop.signal });
@@ -221,7 +221,7 @@ describe.each(UIDS)("processes that leave, %s", (_, flags) => {
     await gone(mark(42));
   });
 
-  test("attack: a process that comes back finds no folder that it had", async () => {
+  test("attack: an execution never gets the folder of an earlier one", async () => {
     const folders = new Set<string>();
     for (let at = 0; at < 24; at += 1) {
       if (at === 12) await sleep(1200);
@@ -230,8 +230,8 @@ describe.each(UIDS)("processes that leave, %s", (_, flags) => {
     expect(folders.size).toBe(24);
   });
 
-  test("attack: a folder is used again only where nothing is isolated, and only if nothing changed in it", async () => {
-    // An inode's number is given out again, its time of birth is not.
+  test("attack: the runner reuses a folder only where nothing is isolated, and only if nothing changed in it", async () => {
+    // The system reuses an inode's number, but not its time of birth.
     const folder = (change: string) =>
       run(runner, files, sh(`stat -c "%i %w" "$TMPDIR"; ${change}`)).then(({ stdout }) => stdout.toString());
     const rounds = async (changes: string[]): Promise<string[]> => {
@@ -296,8 +296,8 @@ describe("processes against their keeper", () => {
 });
 
 /**
- * Opens whatever a name can lead to, and says what it read; forges where it can write. Arguments: how many seconds it goes on
- * after the first time, folders and files.
+ * Opens whatever a name can lead to, and says what it read; forges where it can write. Arguments: how many seconds it
+ * continues after the first time, folders and files.
  */
 const PRY = `import os, re, sys, time
 own = [os.readlink("/proc/self/fd/%d" % fd).split(" (deleted)")[0] for fd in range(3)]
@@ -349,7 +349,7 @@ describe.runIf(landlock)("the pipes of other executions", () => {
     runner = await sharedRunner(APART);
   });
 
-  test("attack: nothing of another execution is listed, opened, read or forged, by name or by number", async () => {
+  test("attack: a process lists, opens, reads and forges nothing of another execution, by name or by number", async () => {
     const prying = run(
       runner,
       files,
@@ -378,7 +378,7 @@ describe.runIf(landlock)("the pipes of other executions", () => {
     expect(found.map(({ bytes }) => bytes.toString())).toEqual(["nothing"]);
   });
 
-  test("attack: who is told the names of another execution's pipes cannot open them either", async () => {
+  test("attack: a process that knows the names of another execution's pipes cannot open them either", async () => {
     const places = [join(runner.stateDir, "pipes")];
     const names: string[] = [];
     for (const place of places) {
@@ -392,7 +392,7 @@ describe.runIf(landlock)("the pipes of other executions", () => {
   });
 });
 
-describe("folders that a process puts something else in place of", () => {
+describe("folders that a process replaces", () => {
   let runner: TestRunner;
   let hoard: string;
   beforeAll(async () => {
@@ -462,7 +462,7 @@ while time.time() < end:
     await removeTree(work);
   });
 
-  test("attack: folders that are nested too deep for any path are removed all the same", async () => {
+  test("attack: folders that are nested too deep for any path are removed nevertheless", async () => {
     const deep = `import os
 os.chdir(os.environ["TMPDIR"])
 for level in range(3000):
@@ -483,7 +483,7 @@ os.chmod("f", 0)
 
 describe("packages", () => {
   const handler = "import hullpkg\ndef handler(a):\n    return hullpkg.answer\n";
-  /** A wheel of one module `hullpkg`, with so many zeros beside it. */
+  /** A wheel of one module `hullpkg`, and a file with so many zeros. */
   const wheel = (answer: number, zeros = 0): Promise<Uint8Array> => {
     const about = "hullpkg-1.0.dist-info";
     const files: [string, string | Uint8Array][] = [
@@ -526,7 +526,7 @@ describe("packages", () => {
     expect(await callScript(runner, forger, "use.py")).toMatchObject({ value: 666 });
   });
 
-  test("attack: a record from another writer is not believed", async () => {
+  test("attack: the runner does not trust a record from another writer", async () => {
     const dir = join(runner.stateDir, "packages");
     const records = async (): Promise<string[]> =>
       (await readdir(dir)).filter((name) => /^[0-9a-f]{64}$/.test(name));
@@ -544,7 +544,7 @@ describe("packages", () => {
       await writeFile(join(dir, first), forged);
       expect(await new PackageRecords(dir).find(first)).toBeNull();
     }
-    // What is not believed is installed anew.
+    // The runner installs anew what it does not trust.
     expect(await callScript(runner, victim, "use.py")).toMatchObject({ value: 42 });
   });
 });

@@ -132,7 +132,7 @@ test.each([
   expect(open).toThrow(why);
 });
 
-test("with version 1 each controller has its own tree; a dead runner's leftovers go, a live one's stay", async () => {
+test("with version 1 each controller has its own tree; leftovers of a dead runner are removed, those of a live one stay", async () => {
   const [memory, pids] = [join(dir, "memory", "box"), join(dir, "pids", "other")];
   const kept = `hull-execution-${process.ppid}-1`;
   for (const path of [memory, join(memory, "hull-execution-99999999-1"), join(memory, kept), pids])
@@ -170,7 +170,7 @@ test("an execution may have less memory than the runner's limit, and no more", a
   expect(await Promise.all([1, 2, 3].map(of))).toEqual(["50000000", "20000000", "50000000"]);
 });
 
-test("a runner that cannot keep them starts, and reports it in its log and in /readyz", async () => {
+test("a runner that cannot enforce limits starts, and reports it in its log and in /readyz", async () => {
   const runner = await startRunner({ flags: ["--memory-bytes", "50000000", "--spawners", "0"] });
   try {
     const ready: unknown = await (await fetch(`${runner.url}/readyz`)).json();
@@ -200,7 +200,7 @@ for n in range(100):
   except OSError: print(n); break
   if child == 0: time.sleep(77.5)`;
 
-describe("a kernel that keeps them", () => {
+describe("a kernel that enforces limits", () => {
   /** Cgroups of executions that are left, in any tree of the machine. */
   const left = async (pid: number | undefined): Promise<string[]> => {
     const own = await readFile("/proc/self/cgroup", "utf8");

@@ -20,7 +20,7 @@ async function command(text: string, memory_bytes?: number) {
 
 const eat = (bytes: number): string => `python3 -S -E -c 'print(len(bytearray(${bytes})))'`;
 
-test("a process has no more than that, and cannot raise it; reserved memory does not count", async () => {
+test("a process has no more memory than its limit, and cannot raise it; reserved memory does not count", async () => {
   const limit = 1024 ** 3;
   const { said, status } = await command(eat(1_500_000_000), limit);
   expect(said).toContain("MemoryError");

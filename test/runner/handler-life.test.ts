@@ -83,7 +83,7 @@ describe("the end", () => {
     await gone(mark);
   });
 
-  test("a fork that left its group and says nothing more is found by its environment", async () => {
+  test("the runner finds a fork that left its group and is silent by its environment", async () => {
     const { value, fault } = await callScript(runner, files, "away.py");
     expect(fault).toBeNull();
     await until(
@@ -110,7 +110,7 @@ describe("the end", () => {
     expect(await readFile(file, "utf8")).toBe("once ");
   });
 
-  test("a runner out of reach, a script that is not there", async () => {
+  test("faults of a runner out of reach and of a missing script", async () => {
     const circuit = new RunnerCircuit("at x", () => {});
     circuit.open("down", Date.now());
     const nowhere = { ...runner, circuit, fetch: () => Promise.reject(new TypeError("refused")) };
@@ -187,7 +187,7 @@ describe("the caller returns", () => {
 });
 
 describe("its folder and its variables", () => {
-  test("a new folder, which goes away; the skill's is elsewhere and read-only", async () => {
+  test("each call has a new folder, which is removed; the skill's folder is elsewhere and read-only", async () => {
     const { value } = await callScript(runner, files, "work.sh");
     const [here, skill] = String(value).trim().split("\n");
     expect(here).not.toBe(skill);
@@ -281,7 +281,7 @@ describe("its folder and its variables", () => {
     await gone(`sleep ${seconds}`);
   });
 
-  test("runPython: for handlers that are elsewhere, also of a skill without files here", async () => {
+  test("runPython serves handlers that run elsewhere, also those of a skill without files here", async () => {
     const call = handlerCall(files, "x.js", {});
     const bare = { ...call, record: { ...call.record, pack: null } };
     const deps = processDeps(runner, files);
@@ -322,7 +322,7 @@ test("memory of a fork is limited as for any process, where the system permits i
       value: { error: expect.stringContaining("memory") },
       fault: "tool_error",
     });
-    // Its server goes on.
+    // Its server continues.
     expect(await callScript(limited, files, "eats.py", { mib: 8 })).toMatchObject({ value: "ate" });
     expect(limited.log()).not.toContain("spawner_ended");
   } finally {
@@ -388,7 +388,7 @@ def handler(a):
       return Number((await callScript(apart, spies, "memory.py", { needle }, fields)).value);
     };
     await callScript(apart, spies, "who.py", { canary }, secret);
-    // What it looks for is in its own memory.
+    // Its own memory contains what it searches for.
     const own = await count(`canary-${randomUUID()}`);
     expect(await count(canary)).toBe(own);
     expect(await count(canary, secret)).toBeGreaterThan(own);

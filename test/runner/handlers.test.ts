@@ -96,7 +96,7 @@ const PYTHON: Case[] = [
     {},
     error("No module named 'no_such_module' (scripts/missing.py, line 2)"),
   ],
-  // A module beside the script comes before one of the standard library that the warm interpreter has.
+  // A module next to the script comes before one of the standard library that the warm interpreter has.
   ["shadow.py", "import calendar\ndef handler(a):\n    return calendar.MINE", {}, value("own calendar")],
   [
     "plain.py",
@@ -289,7 +289,7 @@ describe.each([
     expect(value).toBe("12345678901234567890");
   });
 
-  test("Python is started as it is said", async () => {
+  test("Python is started by a fork server or without, as configured", async () => {
     const { value } = await callScript(runner, files, "scripts/cmdline.py");
     expect(String(value).includes("hull-python")).toBe(forked);
   });

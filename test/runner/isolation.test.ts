@@ -1,4 +1,4 @@
-/** What the processes of executions are kept away from. */
+/** What the processes of executions cannot reach. */
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -155,9 +155,12 @@ except OSError: print("closed")' `;
     ],
     ["with an unknown word", [], { HULL_RUNNER_EGRESS: "maybe" }, "HULL_RUNNER_EGRESS"],
     ["with a bad flag from outside", [], { HULL_RUNNER_FLAGS: "--queue 1 --concurrency 0" }, "--concurrency"],
-  ])("%s a runner that cannot keep its promise does not start, and says why", async (_, flags, env, why) => {
-    await expect(startRunner({ flags, env })).rejects.toThrow(why);
-  });
+  ])(
+    "%s a runner that cannot enforce its settings does not start, and says why",
+    async (_, flags, env, why) => {
+      await expect(startRunner({ flags, env })).rejects.toThrow(why);
+    },
+  );
 });
 
 describe("spawners", () => {
@@ -203,7 +206,7 @@ describe("spawners", () => {
     },
   );
 
-  test("one that is killed is replaced: its calls are lost and ended, the next call runs", async () => {
+  test("a spawner that is killed is replaced: its calls are lost and ended, the next call runs", async () => {
     const before = (await run(runner, files, sh(SPAWNER_OF))).stdout.toString().trim();
     const lost = run(runner, files, sh("setsid sleep 73.5 & sleep 73.5"));
     await running("sleep 73.5", 2);

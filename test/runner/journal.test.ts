@@ -1,4 +1,4 @@
-/** What processes said, as it lies on the runner's disk: sealed, and whole for whoever may ask for it again. */
+/** The output of processes on the runner's disk: sealed, and whole for the caller that may read it again. */
 import { execFileSync } from "node:child_process";
 import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -50,7 +50,7 @@ beforeAll(async () => {
   first = await startRunner({ flags: ["--spawners", "1"] });
 });
 afterAll(() => first.stop());
-/** What is on its disk, once so many ends are. */
+/** What is on its disk, once it has so many ends. */
 const written = (ends: number): Promise<string> =>
   until(
     () => onDisk(first),
@@ -65,14 +65,14 @@ test.each([
   const before = await onDisk(first);
   const fields = { env: { TOKEN: ENV_CANARY }, config: { key: CONFIG_CANARY } };
   const { value } = await callScript(first, files, "tell.py", { times }, fields);
-  // Here it is whole: what is cut out of it is the Worker's business.
+  // The runner returns it whole: the Worker redacts it.
   expect(String(value)).toContain(ENV_CANARY);
   const disk = await written(endsIn(before) + 1);
   expect(disk.length - before.length).toBeGreaterThan(String(value).length / 2);
   expect(CANARIES.filter((canary) => disk.includes(canary))).toEqual([]);
 });
 
-test("after a restart it is there as it was, under another secret it is not", async () => {
+test("after a restart the runner returns it unchanged, with another secret it does not", async () => {
   const before = endsIn(await onDisk(first));
   const print = (size: number) => ({
     argv: ["sh", "-c", `yes '${ENV_CANARY} ' | head -n ${size} | tr -d '\\n'; echo`],
@@ -92,7 +92,7 @@ test("after a restart it is there as it was, under another secret it is not", as
   await other.stop();
 });
 
-test("a process that waits for the disk goes on when the disk refuses its output", async () => {
+test("a process that waits for the disk continues when the disk refuses its output", async () => {
   const cipher = new JournalCipher(() => Buffer.alloc(32));
   const log = new FrameLog({ path: "/dev/full", sealed: cipher.newParams(), cipher });
   const told: string[] = [];

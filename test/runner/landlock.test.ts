@@ -1,4 +1,4 @@
-/** What executions of one uid are kept away from: each other's files, memory, environment and signals. */
+/** What executions of one uid cannot reach: each other's files, memory, environment and signals. */
 import { readdir, readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -128,12 +128,12 @@ describe.runIf(possible).each([
   });
   afterAll(() => runner.stop());
 
-  test("S117: the runner says so", async () => {
+  test("S117: /readyz reports the isolation", async () => {
     const ready: unknown = await (await fetch(`${runner.url}/readyz`)).json();
     expect(ready).toMatchObject({ enforced: { apart: true, signals: true } });
   });
 
-  test("cannot read, write, trace or signal what is another's", async () => {
+  test("cannot read, write, trace or signal what belongs to another", async () => {
     let said = "";
     const note = (heard: HandlerNote) => {
       if (heard.kind === "output") said += heard.text;

@@ -1,4 +1,4 @@
-/** The network that a tool declares, in the runner: none is none, in every language. */
+/** The network that a tool declares, in the runner: a tool that declares none has none, in every language. */
 import { execFileSync } from "node:child_process";
 import { createServer, type Server } from "node:http";
 import { Socket } from "node:net";
@@ -10,7 +10,10 @@ import { type Bundle, bundle, run, startRunner, type TestRunner, until } from ".
 
 const ASK_PYTHON = "import urllib.request\nurllib.request.urlopen(url, timeout=5).read().decode()";
 
-/** Asks for these, one by one: the texts, or why there is none. One that is alone says so as its own end. */
+/**
+ * Requests these addresses one by one: the texts, or the reasons why there are none. The failure of a single one ends the
+ * handler.
+ */
 const ASK_ALL = `import urllib.request
 def ask(urls):
     texts = []
@@ -32,7 +35,7 @@ beforeAll(async () => {
     "ask.py": `${ASK_ALL}def handler(a):
     return ask(a["urls"])
 `,
-    // A program, and one that a child process asks for.
+    // A program that makes requests, and one whose child process makes them.
     "program.py": `import json, subprocess, sys
 urls = json.load(sys.stdin)["urls"]
 code = ${JSON.stringify(`${ASK_ALL}import json, sys\nprint(json.dumps(ask(sys.argv[1:])))`)}
@@ -91,7 +94,7 @@ def handler(a):
         way.sendall(f"CONNECT {a['url']} HTTP/1.1\\r\\nproxy-authorization: Basic {login}\\r\\n\\r\\n".encode())
         return way.recv(100).decode()
 `,
-    // Every way to a socket that the filter has to know, and what has to go on working.
+    // Every way to a socket that the filter has to know, and what has to work nevertheless.
     "ways.py": `import ctypes, errno, os, socket, subprocess
 def of(make):
     try:
@@ -135,7 +138,7 @@ const withNetwork = { tool: { network: { hosts: null } } };
 let runner: TestRunner;
 /** That proxy, which knows all names. */
 let beyond: Server;
-/** What it was asked for. */
+/** The requests that it got. */
 let asked: string[] = [];
 /** Its answers to some paths, as the bytes of an answer. */
 const RAW: { [path: string]: string } = {
@@ -181,7 +184,7 @@ afterAll(async () => {
 });
 
 describe("a runner that enforces what tools declare", () => {
-  test("says so", async () => {
+  test("says so in /readyz", async () => {
     const ready: unknown = await (await fetch(`${runner.url}/readyz`)).json();
     expect(ready).toMatchObject({ enforced: { declared_network: true, egress_off: false } });
   });
@@ -243,7 +246,7 @@ describe.runIf(canUnshareNetwork())("a tool that lists hosts", () => {
     return `${JSON.stringify(value)} ${said}`;
   };
 
-  test("says so", async () => {
+  test("says so in /readyz", async () => {
     const ready: unknown = await (await fetch(`${runner.url}/readyz`)).json();
     expect(ready).toMatchObject({ enforced: { declared_hosts: true } });
   });
@@ -263,12 +266,12 @@ describe.runIf(canUnshareNetwork())("a tool that lists hosts", () => {
     );
   });
 
-  test("a server of its own is asked without the proxy", async () => {
+  test("reaches a server of its own without the proxy", async () => {
     expect(await ask("own.py", "")).toContain("own page");
     expect(asked).toEqual([]);
   });
 
-  test("a connection for https is made to listed hosts only", async () => {
+  test("gets https connections to listed hosts only", async () => {
     expect(await ask("tunnel.py", "api.example.com:8443")).toContain("200");
     expect(asked).toEqual(["CONNECT api.example.com:8443"]);
     expect(await ask("tunnel.py", "api.example.com:9")).toContain("502");
@@ -297,7 +300,7 @@ describe.runIf(canUnshareNetwork())("a tool that lists hosts", () => {
     ["/no-status", "HTTP Error 502"],
     ["/switch", "HTTP Error 502"],
     ["/no-http", "HTTP Error 502"],
-  ])("an odd answer of the host ends neither the runner nor the call: %s", async (path, wanted) => {
+  ])("an invalid answer of the host ends neither the runner nor the call: %s", async (path, wanted) => {
     expect(await ask("once.py", `http://api.example.com${path}`)).toContain(wanted);
     expect(await ask("once.py", "http://api.example.com/")).toContain("passed on");
   });
@@ -309,7 +312,7 @@ describe.runIf(canUnshareNetwork())("a tool that lists hosts", () => {
   });
 });
 
-test.runIf(canUnshareNetwork())("more connections than the gateway can hold are not its end", async () => {
+test.runIf(canUnshareNetwork())("the gateway survives more connections than it can hold", async () => {
   const beyond = createServer((_, response) => response.end("passed on"));
   const runner = await startRunner({
     flags: ["--spawners", "1"],
@@ -328,24 +331,27 @@ test.runIf(canUnshareNetwork())("more connections than the gateway can hold are 
   }
 });
 
-test.runIf(canUnshareNetwork() && process.getuid?.() === 0)("the same under separate uids", async () => {
-  const beyond = createServer((_, response) => response.end("passed on"));
-  const env = { HTTPS_PROXY: await listening(beyond) };
-  const runner = await startRunner({ flags: ["--spawners", "1", "--child-uid", "65125"], env });
-  try {
-    const ready: unknown = await (await fetch(`${runner.url}/readyz`)).json();
-    expect(ready).toMatchObject({ enforced: { uid: true, declared_network: true, declared_hosts: true } });
-    const listed = { tool: { network: { hosts: ["api.example.com"] } } };
-    for (const script of ["ask.py", "ask.sh"]) {
-      const asked = { urls: ["http://api.example.com/"] };
-      expect((await callScript(runner, files, script, asked, listed)).value).toEqual(["passed on"]);
-      expect((await callScript(runner, files, script, asked)).fault).toBe("tool_error");
+test.runIf(canUnshareNetwork() && process.getuid?.() === 0)(
+  "a tool reaches only its declared hosts under separate uids too",
+  async () => {
+    const beyond = createServer((_, response) => response.end("passed on"));
+    const env = { HTTPS_PROXY: await listening(beyond) };
+    const runner = await startRunner({ flags: ["--spawners", "1", "--child-uid", "65125"], env });
+    try {
+      const ready: unknown = await (await fetch(`${runner.url}/readyz`)).json();
+      expect(ready).toMatchObject({ enforced: { uid: true, declared_network: true, declared_hosts: true } });
+      const listed = { tool: { network: { hosts: ["api.example.com"] } } };
+      for (const script of ["ask.py", "ask.sh"]) {
+        const asked = { urls: ["http://api.example.com/"] };
+        expect((await callScript(runner, files, script, asked, listed)).value).toEqual(["passed on"]);
+        expect((await callScript(runner, files, script, asked)).fault).toBe("tool_error");
+      }
+    } finally {
+      await runner.stop();
+      beyond.close();
     }
-  } finally {
-    await runner.stop();
-    beyond.close();
-  }
-});
+  },
+);
 
 test("with `--network open` a declaration changes nothing, and /readyz says so", async () => {
   const runner = await startRunner({ flags: ["--spawners", "1", "--network", "open"] });

@@ -73,7 +73,7 @@ test("S37, S38: large files arrive whole; over the cap nothing does", async () =
   expect(over.files).toEqual([]);
 });
 
-test("a failed script's files stay behind", async () => {
+test("a failed script's files are not returned", async () => {
   const { status, files: found } = await produce("echo x > $HULL_OUTPUT_FILE; exit 4");
   expect(status.exit_code).toBe(4);
   expect(found).toEqual([]);
@@ -114,7 +114,7 @@ test("S60: every uploaded file is in INPUT_DIR, the first one is INPUT_FILE", as
   );
 });
 
-test("S41: no scratch folder keeps anything, whatever a process did to it", async () => {
+test("S41: the runner leaves nothing in scratch folders, whatever a process did to them", async () => {
   await produce("mkdir -p $TMPDIR/a/b; echo x > $TMPDIR/a/b/c; chmod 000 $TMPDIR/a/b; chmod 555 $TMPDIR/a");
   const left = async (): Promise<string[]> =>
     (await scratchOf(runner)).filter((name) => !/^\w+(\/(in|out))?$/.test(name));

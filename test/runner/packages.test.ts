@@ -145,7 +145,7 @@ test.each([
     const runner = await startRunner({ flags: ["--installs", "off"] });
     try {
       const plain = await bundle({ "scripts/one.py": "def handler(a):\n    return 1\n" });
-      // Reads the key, which the next call needs no more.
+      // Reads the key, so that the next call need not.
       await callScript(runner, packed, "scripts/none.py");
       await spoil(runner);
       const { value, fault } = await callScript(runner, packed, "scripts/use.py");

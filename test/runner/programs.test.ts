@@ -9,7 +9,7 @@ import { removeTree } from "../../container/tree.ts";
 const FOLDER = new URL("../../container/programs/", import.meta.url).pathname;
 const names = readdirSync(FOLDER);
 
-test("there is nothing else among them", () => {
+test("the folder contains only Python, JavaScript and shell files", () => {
   expect(names.filter((name) => !/^[a-z_]+\.(?:py|mjs|sh)$/.test(name))).toEqual([]);
   expect(names.length).toBeGreaterThan(10);
 });

@@ -128,7 +128,7 @@ test("a runner of an earlier version, which knows no own stderr, runs the comman
 });
 
 describe("bundles", () => {
-  test("one that is missing is sent once; the connection stays usable", async () => {
+  test("a missing one is sent once; the connection stays usable", async () => {
     const files = await bundle({ "x.sh": "#!/bin/sh\ncat; pwd; ls -l\n" });
     let packs = 0;
     const options = runOptions(files, {
@@ -137,7 +137,7 @@ describe("bundles", () => {
         return files.tar;
       },
     });
-    // Streamed input: sent only when the runner has said yes, so the missing bundle does not cost it.
+    // Streamed input: sent only when the runner has accepted it, so the missing bundle does not cost it.
     const stdin = new Blob(["streamed "]).stream();
     const first = spec({ digest: files.digest, argv: ["./x.sh"], input: { mode: "stdin" } });
     const { stdout } = await collect(runExecution(runner, first, { stdin }, options));
@@ -163,11 +163,11 @@ describe("bundles", () => {
     };
     const good = "as sent\ndata\nlib\nx.sh\n";
     expect(await ran("true")).toBe(good);
-    // Python's own files beside modules change nothing.
+    // The files that Python writes next to modules change nothing.
     const python = "python3 -c 'import sys; sys.path[0] = \"lib\"; import word; print(word.WORD)'";
     expect(await ran(python)).toBe(`${good}1\n`);
     expect([await ran("true"), packs]).toEqual([good, 1]);
-    // One that is under way keeps its folder, in which the same paths lead to the fresh one.
+    // An execution under way keeps its folder, in which the same paths lead to the fresh one.
     const gate = join(own.stateDir, "gate");
     const waits = ran(`touch ${gate}-begun; until [ -e ${gate} ]; do sleep 0.1; done; cat "$PWD/data"`);
     await until(
@@ -198,7 +198,7 @@ describe("bundles", () => {
     await own.stop();
   });
 
-  test("an early no to a long body does not break the client", async () => {
+  test("an early refusal of a long body does not break the client", async () => {
     const value = spec({ digest: "1".repeat(64), argv: ["cat"], input: { mode: "stdin" } });
     const text = JSON.stringify(value);
     const ticket = await signTicket(runner.key, `execution:${value.id}`, text, Date.now());

@@ -1,4 +1,4 @@
-/** What Python code of a container finds of the code before it. */
+/** What Python code in a container keeps from the code before it. */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -64,7 +64,7 @@ beforeAll(async () => {
 afterAll(() => drained.stop());
 
 describe("a connection that is cut", () => {
-  test("S84: one process, complete output, for short and long answers", async () => {
+  test("S84: one process runs and its output is complete, for short and long answers", async () => {
     const runner = drained;
     await run(runner, files, { argv: ["true"] });
     for (const [bytes, size] of [
@@ -120,7 +120,7 @@ describe("a connection that is cut", () => {
 });
 
 describe("a runner that is down", () => {
-  test("costs one call its wait; the next calls try once but for one every 30 s, until one is answered", async () => {
+  test("makes one call wait; further calls try only once, except for one every 30 s, until one gets an answer", async () => {
     const notes: string[] = [];
     const circuit = new RunnerCircuit("at x", ({ event }) => notes.push(event));
     let runner = await startRunner();
@@ -182,7 +182,7 @@ describe("a runner that is down", () => {
 });
 
 describe("a runner that died", () => {
-  test("S85: the unfinished is lost and not run again, the finished is replayed, nothing stays", async () => {
+  test("S85: unfinished executions are lost and not run again, finished ones are replayed, nothing is left", async () => {
     const count = join(dir, "lost");
     let runner = await startRunner();
     try {
@@ -216,7 +216,7 @@ describe("a runner that died", () => {
       expect((await again(done)).stdout.toString()).toBe("kept\n");
       expect((await again(large)).stdout.length).toBe(700_000);
       expect(await readFile(count, "utf8")).toBe("run\n");
-      // What is there was made ahead.
+      // The folders that are left were made in advance.
       const left = await readdir(join(runner.stateDir, "scratch"), { recursive: true });
       expect(left.filter((name) => !/^[0-9a-f]{32}(?:\/(?:in|out))?$/.test(name))).toEqual([]);
       const journal = await readFile(join(runner.stateDir, "journal", "1.log"), "utf8");
@@ -368,7 +368,7 @@ describe("drain", () => {
     expect((await readdir(runner.stateDir)).sort()).toEqual(["bundles", "journal", "secret"]);
   });
 
-  test("a runner that nobody reaches is unavailable", async () => {
+  test("a runner out of reach is unavailable", async () => {
     await drained.stop();
     await expect(run(drained, files, { argv: ["true"] })).rejects.toMatchObject({
       code: "runner_unavailable",

@@ -1,4 +1,4 @@
-/** Spawners are started when they are needed; those whose runner is gone leave, and nothing of theirs stays. */
+/** Spawners start when they are needed; those whose runner has died end, and leave nothing. */
 import { execFileSync } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -27,11 +27,11 @@ afterAll(() => rm(dir, { recursive: true }));
 test.each([
   ["", null],
   [", behind a gate", "gate"],
-])("a runner that dies before its process has opened its pipes takes it along%s", async (mark, gate) => {
+])("a process that has not yet opened its pipes ends when its runner dies%s", async (mark, gate) => {
   const left = Promise.withResolvers<void>();
   const spawner = new Spawner(COMMAND, left.resolve);
   expect(await spawner.ready()).toBeGreaterThan(0);
-  // Nobody has the other ends, as when they went with the runner.
+  // Nobody has the other ends, as after the runner's death.
   const fifo = (name: string): string => {
     const path = join(dir, `${name}${mark.length}`);
     execFileSync("mkfifo", [path]);

@@ -247,7 +247,7 @@ test("a command waits for the end of a cancelled one, and finds its changes undo
   expect([next.stdout, told(next)]).toEqual(["f\nkept", []]);
 });
 
-test("nothing but plain files of this folder leaves it", async () => {
+test("only plain files of the folder are returned", async () => {
   const session = new Session();
   const outside = join(runner.stateDir, "outside");
   await writeFile(outside, "secret");
@@ -276,7 +276,7 @@ test("nothing but plain files of this folder leaves it", async () => {
   expect((await session.run("find . ! -type d | sort")).stdout).toBe("./own\n./twin\n");
 });
 
-test("links in the path lead nothing outside", async () => {
+test("links in the path lead nowhere outside", async () => {
   const session = new Session();
   const victim = join(runner.stateDir, "victim");
   await mkdir(victim);
