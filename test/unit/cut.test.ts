@@ -1,4 +1,4 @@
-/** Texts that are cut: nowhere with half a character. */
+/** Texts that are cut never end or begin with half a character. */
 import { expect, test } from "vitest";
 import { short } from "../../src/console/text.ts";
 import { firstOf, firstWords, lastOf } from "../../src/cut.ts";

@@ -251,7 +251,7 @@ test("S1, S2: what documents install or run exists; npm test is what CI runs, on
 const hasFlag = (usage: string, flag: string): boolean =>
   new RegExp(`(?<![\\w-])${flag}(?![\\w-])`).test(usage);
 
-test("documents name files that exist, and architecture.md at most fifteen on the way of a request", () => {
+test("documents name files that exist, and architecture.md names at most fifteen for one request", () => {
   const named = (part: string) =>
     Array.from(
       part.matchAll(/`((?:(?:src|container|scripts|test)\/)?[\w./-]+\.(?:ts|mjs|py|css|js))`/g),
@@ -262,7 +262,7 @@ test("documents name files that exist, and architecture.md at most fifteen on th
       .filter((path) => /^(?:src|container|scripts|test)\/\w+\/?/.test(path) && !existsSync(join(ROOT, path)))
       .map((path) => `${document}: ${path}`),
   );
-  // What readers of the pages make themselves.
+  // Files that readers of the pages make themselves.
   const own = /: (?:scripts\/(?:roll|refund)\.\w+|test\/\w+\.test\.mts)$/;
   expect(missing.filter((path) => !own.test(path))).toEqual([]);
   const text = read("docs/architecture.md");

@@ -22,7 +22,10 @@ test.each([
   expect(toHullError(new Error(message))).toMatchObject({ code, operator: { cause: `Error: ${message}` } });
 });
 
-test.each(["retryable", "overloaded"])("so is an object that is %s", (property) => {
-  const error = Object.assign(new Error("Durable Object is away."), { [property]: true });
-  expect(toHullError(error).code).toBe("storage_unavailable");
-});
+test.each(["retryable", "overloaded"])(
+  "an error of the platform with the property %s is storage_unavailable",
+  (property) => {
+    const error = Object.assign(new Error("Durable Object is away."), { [property]: true });
+    expect(toHullError(error).code).toBe("storage_unavailable");
+  },
+);

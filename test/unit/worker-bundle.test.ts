@@ -1,4 +1,4 @@
-/** The Worker's modules: what every isolate compiles, and how a folder of modules is brought up to date. */
+/** The Worker's modules: what every isolate compiles, and what compiling them costs. */
 import { mkdtemp, readdir, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";

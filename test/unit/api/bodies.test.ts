@@ -11,7 +11,7 @@ import type { Json } from "../../../src/skill/manifest.ts";
 const sources = (pattern: string): [file: string, text: string][] =>
   globSync(pattern, { cwd: REPO_DIR }).map((file) => [file, readFileSync(join(REPO_DIR, file), "utf8")]);
 
-/** Shapes that no body is described from. */
+/** Shapes that describe no body. */
 const ELSEWHERE = [
   // They accept any object; other readers read its members.
   "anyObject",
@@ -22,7 +22,7 @@ const ELSEWHERE = [
 ];
 
 describe("the body of a request", () => {
-  it("has one shape, with which src/http reads it and from which src/api describes it", () => {
+  it("has one shape: src/http reads the body with it, and src/api describes the body from it", () => {
     const described = new Set(
       sources("src/api/*.ts").flatMap(([, text]) =>
         Array.from(

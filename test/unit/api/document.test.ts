@@ -50,7 +50,7 @@ function zoo(): Manifest[] {
     }),
   );
   const valid = all.filter((manifest) => manifest !== null);
-  /** Published before schemas were checked at build. */
+  /** Published before the build checked schemas. */
   const old = valid.slice(0, 1).map((manifest) => ({
     ...manifest,
     slug: "old",
@@ -352,7 +352,7 @@ describe("S54: the OpenAPI document", () => {
       description: "x".repeat(200),
     }));
     const length = (skills: typeof many) => JSON.stringify(documentWith(skills, "1")).length;
-    // Hull's own routes are there whatever is served.
+    // The document has Hull's own routes, whatever is served.
     expect(length(many) - length([])).toBeLessThan(870_000);
   });
 });

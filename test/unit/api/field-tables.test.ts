@@ -15,7 +15,7 @@ const fits = (schema: JsonObject, value: unknown): boolean =>
   new Validator(schema, "2020-12").validate(value).valid;
 const read = (path: string): string => readFileSync(join(REPO_DIR, path), "utf8");
 
-/** What the reader says of a value that the field never takes. */
+/** The codes of the reader for a value that the field never takes. */
 const REFUSED = ["value_not_allowed", "not_an_integer_in_range"];
 
 describe("the schema of a frontmatter", () => {
@@ -46,7 +46,7 @@ describe("the schema of a frontmatter", () => {
         return [];
     }
   });
-  test.each(values)("%s: %j is right or wrong for Hull and editor alike", (name, value) => {
+  test.each(values)("Hull and the editor agree whether %s: %j is valid", (name, value) => {
     const frontmatter = { name: "a", description: "A.", mode: "llm", [name]: value };
     const text = Object.entries(frontmatter).map(([key, one]) => `${key}: ${JSON.stringify(one)}`);
     expect(fits(schema, frontmatter)).toBe(taken(text.join("\n"), name));

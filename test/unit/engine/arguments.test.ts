@@ -23,7 +23,7 @@ const result = (t: CommandTool, args: JsonObject | null): string[] | string => {
   return line.ok ? line.argv.slice(1) : line.code;
 };
 
-describe("S108: places on the command line", () => {
+describe("S108: positions on the command line", () => {
   const first = (required: boolean) => tool(parameter("a", { required }), parameter("b"), parameter("c"));
   it.each<[boolean, JsonObject, string[]]>([
     [true, { a: "x" }, ["x"]],

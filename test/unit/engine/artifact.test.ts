@@ -53,7 +53,7 @@ describe("a new one", () => {
     expect("artifact" in made ? made.artifact : made).toMatchObject(expected);
   });
 
-  it("of an unknown type is custom, and says so", () => {
+  it("of an unknown type is custom, with a diagnostic", () => {
     expect(read({ type: "hologram" })).toMatchObject({
       artifact: { type: "custom" },
       findings: [{ code: "artifact_type_unknown", message: expect.stringContaining('the type "hologram"') }],

@@ -26,13 +26,13 @@ test.each<[string, ToolCallBlock[], ToolResultMessage[], string[]]>([
     ["a f", "b g"],
   ],
   [
-    "with the last name of one id",
+    "with the last name if calls share an id",
     [call("a"), call("a", "g")],
     [result("a"), result("a", "g")],
     ["a g", "a g"],
   ],
-  ["for each call", [call("a"), call("b")], [result("a")], ["a f", "b f"]],
-  ["of calls alone", [call("a")], [result("a"), result("b")], ["a f"]],
+  ["with one for a call that lacks it", [call("a"), call("b")], [result("a")], ["a f", "b f"]],
+  ["only if a call has their id", [call("a")], [result("a"), result("b")], ["a f"]],
 ])("the results of a turn are sent %s", (_, calls, results, sent) => {
   const turn: Message = { role: "assistant", content: calls };
   const [first, second] = withResults([turn, { role: "tool", results }]);

@@ -18,7 +18,7 @@ function matches(source: string, text: string, budget: Budget = { left: 1e6 }): 
   return compiled.pattern.count(lower, budget);
 }
 
-describe("what is refused, with the reason", () => {
+describe("expressions that are refused, with the reason", () => {
   it.each<[string, RegExp]>([
     ["(?=a)b", /look-around/],
     ["(?!a)b", /look-around/],
@@ -56,7 +56,7 @@ describe("what is refused, with the reason", () => {
   });
 });
 
-describe("what others write differently", () => {
+describe("syntax that engines write differently", () => {
   it.each<[string, string, number]>([
     ["(?i)SLACK", "slack Slack", 2],
     ["(?P<verb>get|set)_", "get_a set_b", 2],
@@ -200,13 +200,13 @@ describe("hostile expressions cost what the text's length and the budget allow",
     },
   );
 
-  it("one whose states are without number, and one whose every try reads to the end, run out of budget", () => {
+  it("an expression with too many states, and one whose every attempt reads to the end, run out of budget", () => {
     const random = Array.from({ length: 5000 }, (_, i) => "ab"[(i * i * 7919 + (i >> 3)) % 2]).join("");
     expect(matches("a.{900}b", random.repeat(4), { left: 1e6 })).toBe(null);
     expect(matches("a.*!|a", "a".repeat(5000), { left: 1e6 })).toBe(null);
   });
 
-  it("more states than the table holds begin it anew, with the same matches", () => {
+  it("a full table of states is begun anew, with the same matches", () => {
     let state = 1;
     const bit = () => {
       state = (Math.imul(state, 1664525) + 1013904223) >>> 0;

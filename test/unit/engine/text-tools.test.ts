@@ -87,7 +87,7 @@ describe("tool calls in text", () => {
     });
   });
 
-  it("any text has one reading", () => {
+  it("any text is parsed in one way", () => {
     const piece = fc.constantFrom(
       "<tool_call>",
       "</tool_call>",

@@ -13,7 +13,7 @@ function parameters(given: Json): Json {
   return "tools" in result ? (result.tools[0]?.parameters ?? null) : result.faults.map((f) => f.message);
 }
 
-describe("what is wrong is told by tool and field", () => {
+describe("faults name tool and field", () => {
   it.each<[Record<string, Json>, string]>([
     [
       { defer_loading: "yes" },

@@ -122,9 +122,9 @@ describe("a form", () => {
     );
   });
 
-  test("of Node's own encoder is read correctly", async () => {
+  test("comes out unchanged from Node's own encoder", async () => {
     const text = anyText({ maxLength: 12 });
-    // What an encoder cannot carry over: it makes every line break CR LF, and a lone surrogate U+FFFD.
+    // What an encoder cannot keep: it makes every line break CR LF, and a lone surrogate U+FFFD.
     const plain = text.map((value) => value.replace(/[\r\n\0-\x08\x0b-\x1f\x7f\\]/g, "").toWellFormed());
     const entry = fc.tuple(
       plain,

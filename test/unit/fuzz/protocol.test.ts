@@ -79,7 +79,7 @@ test("garbage is a RangeError or pending, and does not change what came before i
 
 const SECRET = "s".repeat(40);
 
-test("a ticket is good as it was signed, and no altered one is", async () => {
+test("a ticket is valid as it was signed, and no altered one is", async () => {
   const key = await importTicketKey(SECRET);
   const spec = '{"argv":["true"]}';
   const ticket = await signTicket(key, "execution:e1", spec, Date.now());

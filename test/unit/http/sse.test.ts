@@ -1,4 +1,4 @@
-/** An open body of events. */
+/** A body of events that stays open. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { EventBody } from "../../../src/http/sse.ts";
 

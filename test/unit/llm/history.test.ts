@@ -1,4 +1,4 @@
-/** The transcript of a session's records: its messages are those that models were sent. */
+/** The transcript of a session's records: its messages are those that Hull sent to models. */
 import { expect, it } from "vitest";
 import { applyAgentRecord, fold } from "../../../src/engine/agent/apply.ts";
 import type { AgentRecord, Delivery } from "../../../src/engine/agent/records.ts";
@@ -24,7 +24,7 @@ const told = ({ all }: Played, script: Script) =>
 
 it.each<[string, Script]>([
   [
-    "messages that come during tools stand behind their results",
+    "messages that come during tools follow their results",
     {
       spec: { tools: [tool("look")] },
       replies: [{ calls: [["look", {}]] }, "seen", "and that"],
@@ -87,7 +87,7 @@ it("a daemon's output after its session was emptied is streamed, although its ru
   expect(told.flatMap((applied) => reader.read(applied).messages)).toMatchObject([{ content: "awake" }]);
 });
 
-it("records that are read later do not change what was told before", async () => {
+it("records that are read later do not change what the transcript returned before", async () => {
   const { records } = await play({
     spec: { tools: [tool("look")] },
     replies: [{ calls: [["look", {}]] }, "one"],

@@ -43,7 +43,7 @@ describe("schemas", () => {
     ["output_format", { schema: {}, output_format: { kind: "json_schema", schema: endless } }],
     ["json_schema", { json_schema: endless, output_schema: {} }],
     ["schema", { schema: endless }],
-  ])("one that cannot be checked is refused with the name of its option, %s", (option, options) => {
+  ])("a schema that cannot be checked is refused with the name of its option, %s", (option, options) => {
     expect(() => readStructured(options)).toThrow(`${option}: the schema refers to itself`);
   });
 
@@ -96,7 +96,7 @@ describe("schemas", () => {
     ["multiplies", doubling, /applies more than/],
     ["refers elsewhere", { $ref: "https://example.com/x" }, /outside of itself/],
     ["refers to nothing", { $ref: "#/$defs/nope" }, /does not hold/],
-  ])("a hostile one that is %s is refused", (_, schema, reason) => {
+  ])("a hostile schema (%s) is refused", (_, schema, reason) => {
     expect(() => readSchema(schema, "schema")).toThrow(reason);
   });
 
@@ -109,7 +109,7 @@ describe("schemas", () => {
     ["[^](a+)+$[^b]", "a"],
     ["^(?=(a+)+$)", "a"],
     [".*.*.*.*.*.*x", "a"],
-  ])("a pattern that may take for ever is not applied: %s", (pattern, letter) => {
+  ])("a pattern that may take forever is not applied: %s", (pattern, letter) => {
     const hostile = `${letter.repeat(200)}!`;
     const nested = { $ref: "#/else/where", else: { where: { pattern } } };
     for (const schema of [{ pattern }, { anyOf: [{ pattern }] }, nested])
@@ -124,12 +124,12 @@ describe("schemas", () => {
     "^[^@\\s]+@[^@\\s]+$",
     "^(?:\\d{3}|x)$",
     "^[0-9a-f]{8}-[0-9a-f]{4}$",
-  ])("others are refused, also for long texts: %s", (pattern) => {
+  ])("other patterns are applied, also to long texts: %s", (pattern) => {
     const schema = readSchema({ pattern }, "schema");
     expect(schemaErrors(schema, `${"a".repeat(500)}!`)).toEqual([expect.stringContaining("pattern")]);
   });
 
-  it("attack: a pattern without nesting, a text that is long, and many of both", () => {
+  it("attack: patterns without nesting take bounded time on a long text, and on many texts", () => {
     const one = readSchema({ pattern: "a+b" }, "schema");
     expect(schemaErrors(one, "a".repeat(2000))).toEqual([expect.stringContaining("pattern")]);
     expect(schemaErrors(one, "a".repeat(500_000))).toEqual([]);
@@ -155,7 +155,7 @@ describe("schemas", () => {
     ]);
   });
 
-  it("one that refers to itself through its properties is followed, as deep as can be done", () => {
+  it("a schema that refers to itself through its properties is followed, as deep as possible", () => {
     const tree = readSchema(
       { type: "object", properties: { left: { $ref: "#" }, value: { type: "integer" } } },
       "schema",
@@ -192,7 +192,7 @@ describe("the correction", () => {
     expect(places.every((place) => place >= 0)).toBe(true);
     expect(places).toEqual(places.toSorted((a, b) => a - b));
   });
-  it("is the caller's own words with the errors, or nothing", () => {
+  it("is the caller's own text with the errors, or nothing", () => {
     expect(correction("Try again.", ["x"], schema)).toBe("Try again.\n\nx");
     expect(correction(false, ["x"], schema)).toBeNull();
   });

@@ -1,4 +1,4 @@
-/** What of a conversation goes through the shapes of the vendors' APIs and comes back. */
+/** Which parts of a conversation survive the shapes of the vendors' APIs. */
 import { describe, expect, it } from "vitest";
 import type * as z from "zod/mini";
 import {
@@ -71,7 +71,7 @@ describe("content that a provider wants back", () => {
     for (const block of BLOCKS) expect(blocks).toContainEqual(block);
   });
 
-  it("of a refused chat completion is the refusal, as text", () => {
+  it("of a refused chat completion comes back as text", () => {
     const said = { role: "assistant", content: null, refusal: "I will not." };
     const { messages } = readChat([{ role: "user", content: "Do." }, said]);
     expect(messages[1]).toEqual({
@@ -129,7 +129,7 @@ it("images of function results follow in a user message", () => {
   expect(messages[2]).toMatchObject({ content: [{ type: "image" }, { type: "image" }] });
 });
 
-it("results of functions follow their calls, whatever stands between, each once", () => {
+it("results of functions follow their calls, whatever comes between, each once", () => {
   const call = (call_id: string) => ({ type: "function_call", call_id, name: "look", arguments: "{}" });
   const result = (call_id: string, output: string) => ({ type: "function_call_output", call_id, output });
   const asked = { type: "message", role: "user", content: "Look." };
@@ -224,7 +224,7 @@ it.each([
   ],
   [{ model: "m", max_tokens: 5, messages: "x" }, "messages"],
   [{ model: "m", max_tokens: 5, messages: [{ role: "user", content: "x" }], stream: "true" }, "stream"],
-])("a request that cannot be is refused where it is wrong: %j", (body, path) => {
+])("an invalid request is refused with the path of the fault: %j", (body, path) => {
   expect(() => readMessagesRequest(body, new Headers())).toThrow(
     new RegExp(`^${path.replaceAll(".", "\\.")}: `),
   );
@@ -236,7 +236,7 @@ it.each([
   [{ stream: "true" }, "stream"],
   [{ Store: true }, "Store"],
   [{ service_tier: "priority" }, "service_tier"],
-])("a member of a chat completion is refused by the name that it was given: %j", (member, name) => {
+])("a member of a chat completion is refused under the name that the client used: %j", (member, name) => {
   const body = { model: "m", messages: [{ role: "user", content: "x" }], ...member };
   expect(() => readChatRequest(body)).toThrow(new RegExp(`^${name}: `));
 });
@@ -247,7 +247,7 @@ it.each<[JsonObject, string]>([
     { context_management: [{ type: "compaction", compact_threshold: 9000 }] },
     "context_management: a response compacts nothing; send the conversation to POST /v1/responses/compact",
   ],
-])("what Hull cannot do for a response is refused with what to do in its place: %j", (member, words) => {
+])("what Hull cannot do for a response is refused with an alternative: %j", (member, words) => {
   expect(() => readResponses({ model: "m", ...member })).toThrow(words);
 });
 
@@ -276,7 +276,7 @@ it.each<[z.ZodMiniType, Json, string]>([
   [responseBody, { model: "m", store: "false" }, "store"],
   [responseBody, { model: "m", background: "true" }, "background"],
   [responseTool, { type: "shell" }, "environment.type"],
-])("the first fault of a body has its path, and words of its own", (shape, body, path) => {
+])("the first fault of a body has its path and a message of its own", (shape, body, path) => {
   expect(() => readShape(shape, body)).toThrow(
     new RegExp(`^${path.replaceAll(".", "\\.")}: (?!Invalid input)`),
   );

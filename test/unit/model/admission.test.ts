@@ -1,4 +1,4 @@
-/** Leave to call a model: when it is asked for, and what those who give it learn, against a real server. */
+/** Admission of model calls: when Hull asks for it, and what those who grant it learn, against a real server. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type ModelRequest, NO_USAGE } from "../../../src/engine/messages.ts";
 import { BudgetExceeded } from "../../../src/errors/budget.ts";
@@ -30,7 +30,7 @@ beforeEach(async () => {
 });
 afterEach(() => fake.close());
 
-/** Gives leave, and writes down what it is asked and told. @param further answers whether there may be a further attempt */
+/** Grants admission, and records what it gets. @param further answers whether there may be a further attempt */
 function clerk(
   refuse?: (model: string) => Error | undefined,
   further: () => Promise<HullError | null> = async () => null,
@@ -73,7 +73,7 @@ const call = (admit: Admit, more: Partial<Parameters<typeof callWithFallback>[3]
   });
 };
 
-test("asked once per target, and for a turn before each attempt", async () => {
+test("Hull asks for admission once per target, and for a turn before each attempt", async () => {
   const { notes, ends, admit } = clerk();
   fake.script([{ status: 503 }, { status: 503 }, { status: 503 }, { status: 503 }, { text: "ok" }]);
   await call(admit);
@@ -94,7 +94,7 @@ test("asked once per target, and for a turn before each attempt", async () => {
   ]);
 });
 
-test("without leave nothing is sent, to no further target either", async () => {
+test("without admission Hull sends nothing, also to no further target", async () => {
   const refusal = new BudgetExceeded({
     budget: "hard",
     scope: "tenant",
@@ -150,7 +150,7 @@ const CHUNK = { usage: { prompt_tokens: 7, completion_tokens: 3 } };
 
 test.each<[string, "anthropic" | "openai", FakeTurn, object[]]>([
   [
-    "Anthropic's input, and the reasoning",
+    "Anthropic's input and the reasoning",
     "anthropic",
     { reasoning: "Hm, hm.", text: ["half "], usage: { input: 70 }, cut: true },
     [{ bytes: 12, said: { input_tokens: 70, output_tokens: 1 } }],
@@ -162,7 +162,7 @@ test.each<[string, "anthropic" | "openai", FakeTurn, object[]]>([
     [{ bytes: 5, said: { input_tokens: 7, cache_read_tokens: 90 } }],
   ],
   [
-    "what it said before its failure",
+    "the text before its failure",
     "anthropic",
     { raw_chunks: [BEGUN, OVERLOADED] },
     [{ bytes: 0, said: { input_tokens: 7 } }],
@@ -181,7 +181,7 @@ test.each<[string, "anthropic" | "openai", FakeTurn, object[]]>([
   ],
   ["nothing of an error", "openai", { body: { error: { message: "no" }, choices: null } }, []],
 ])(
-  "an attempt without a whole answer took what its provider said of it, and what came: %s",
+  "an attempt without a whole answer counts the usage that its provider reported, and what arrived: %s",
   async (...row) => {
     const [, provider, turn, broken] = row;
     const { ends, admit } = clerk();
@@ -198,7 +198,7 @@ test.each<[string, "anthropic" | "openai", FakeTurn, object[]]>([
   },
 );
 
-test("a further attempt is asked for only after one that took something, its text or its usage", async () => {
+test("Hull asks for admission of a further attempt only after one with a text or usage", async () => {
   const { notes, ends, admit } = clerk();
   fake.script([
     { status: 503 },
@@ -217,7 +217,7 @@ test("a further attempt is asked for only after one that took something, its tex
   ]);
 });
 
-test("an attempt that ran into its own time limit took its prompt, also if another one follows", async () => {
+test("an attempt that ran into its own time limit counts its prompt, also if another one follows", async () => {
   const { ends, admit } = clerk();
   fake.script([{ hang: true }, { text: "ok" }]);
   let limits = 0;
@@ -258,7 +258,7 @@ test.each<[string, FakeTurn, Partial<CallEnd>, string | RegExp, Error, string]>(
     new BudgetExceeded(NEVER),
     "budget_exceeded",
   ],
-  ["its fault, since the ledger cannot be asked", ...FAULT, new TypeError("connection lost"), "internal"],
+  ["its fault, since the ledger is out of reach", ...FAULT, new TypeError("connection lost"), "internal"],
 ])("the call ends with the earlier attempt if a further one is refused: %s", async (...row) => {
   const [_, turn, end, shown, refusal, refused] = row;
   const further = async () => (refusal instanceof HullError ? refusal : Promise.reject(refusal));
@@ -297,7 +297,7 @@ test.each<[string, FakeTurn, Partial<CallOptions>, Partial<CallEnd>]>([
   expect(ends).toEqual([{ turn: null, used: NO_USAGE, ...expected }]);
 });
 
-test("a client that leaves while a turn is waited for ends the call as it ends others", async () => {
+test("a client that leaves while the call waits for a turn ends it like other calls", async () => {
   const client = new AbortController();
   const ends: CallEnd[] = [];
   const admit: Admit = async () => ({

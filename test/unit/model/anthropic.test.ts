@@ -151,7 +151,7 @@ test("a whole tool round goes back: thinking and own blocks unchanged, results i
   });
 });
 
-test("a conversation without messages, and blanks after an answer that it begins, are not sent", () => {
+test("Hull sends no conversation without messages, and no blanks after an answer that it begins", () => {
   const said = (text: string): Message => ({ role: "assistant", content: [{ type: "output_text", text }] });
   expect(body(request([]))).toMatchObject({
     messages: [{ role: "user", content: [{ type: "text", text: "(empty message)" }] }],
@@ -170,7 +170,7 @@ test.each<[string, Partial<ModelRequest>, object]>([
     { tools: [JSON_TOOL], tool_choice: { type: "tool", name: "json_response" } },
   ],
   [
-    "beside tools it is offered",
+    "next to tools it is offered",
     { json: true, tools: [TOOL] },
     { tools: [{ name: "look_up" }, JSON_TOOL], tool_choice: { type: "auto" } },
   ],
@@ -180,7 +180,7 @@ test.each<[string, Partial<ModelRequest>, object]>([
     { tools: [JSON_TOOL], tool_choice: { type: "auto" } },
   ],
   [
-    "a tool of that name stands",
+    "a tool of that name stays",
     { json: true, tools: [{ ...TOOL, name: "json_response" }] },
     { tools: [{ name: "json_response", input_schema: TOOL.parameters }], tool_choice: { type: "auto" } },
   ],

@@ -120,7 +120,7 @@ describe("retries", () => {
     }
   });
 
-  test("a client that can discard what it has seen is told to, once for each attempt that showed something", async () => {
+  test("a client that can discard what it has seen gets an event to do so, once for each attempt that showed something", async () => {
     const seen: string[] = [];
     const listener = {
       onText: (text: string) => seen.push(text),
@@ -195,7 +195,7 @@ describe("retries", () => {
     }
   });
 
-  test("Ollama's native endpoint is asked once more for nothing, at no cost", async () => {
+  test("Hull asks Ollama's native endpoint once more after an empty answer, at no cost", async () => {
     for (const retry of [undefined, llmRetries(0, 2000)]) {
       const clock = fakeClock();
       fake.script([{ text: [], reasoning: "hm" }, { text: "ok" }]);
@@ -228,8 +228,8 @@ describe("limits", () => {
   });
 
   test.each([
-    ["a stream that flows longer than a timeout_ms that nobody named is not cut", { timeout_ms: 800 }],
-    ["nor is a slow one by the limit of its silence", { timeout_ms: 5000, idle_timeout_ms: 200 }],
+    ["a stream that flows longer than a timeout_ms that only a default sets is not cut", { timeout_ms: 800 }],
+    ["a slow stream is not cut by the limit of its silence", { timeout_ms: 5000, idle_timeout_ms: 200 }],
   ])("%s", async (_, limits) => {
     const clock = handClock();
     let heard = "";

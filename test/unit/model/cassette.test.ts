@@ -20,7 +20,7 @@ const redactor = new Redactor([CANARY]);
 const utf8 = (text: string) => new TextEncoder().encode(text);
 const user = (content: string) => ({ role: "user", content });
 
-describe("what makes two requests the same", () => {
+describe("the identity of a request", () => {
   it.each<[string, Json, object]>([
     [
       "Anthropic",
@@ -79,7 +79,7 @@ describe("an answer's pieces", () => {
       redactor,
     );
 
-  it("stay as they came, bytes that are no text in Base64", () => {
+  it("are kept unchanged, bytes that are no text in Base64", () => {
     const [grin = 0, ...rest] = utf8("😀");
     const pieces = ["\uFEFFdata: a\r\n", Uint8Array.of(grin), Uint8Array.from(rest), "", "end"];
     const chunks = kept(...pieces);
@@ -113,7 +113,7 @@ test("a request is kept without secrets, in any form of theirs", () => {
   for (const form of forms) expect(kept).not.toContain(form.replace(/[=&]+$/, ""));
 });
 
-test("of an answer's headers only those are kept that name no account", () => {
+test("the recording keeps only those headers of an answer that name no account", () => {
   const headers: [string, string][] = [
     ["Content-Type", "text/event-stream"],
     ["Retry-After", "2"],

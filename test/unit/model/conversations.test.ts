@@ -1,4 +1,4 @@
-/** What of a conversation goes to a provider or protocol that did not make it. */
+/** Which parts of a conversation Hull sends to a provider or protocol that did not make them. */
 import { expect, test } from "vitest";
 import type { Block, Message, ModelRequest } from "../../../src/engine/messages.ts";
 import { WIRES } from "../../../src/model/call.ts";
@@ -28,7 +28,7 @@ function sent(
   return JSON.stringify(body.messages ?? body.input);
 }
 
-test.each(PROTOCOLS)("%s: of another provider's turn only text and calls are sent", (protocol) => {
+test.each(PROTOCOLS)("%s: Hull sends only text and calls of another provider's turn", (protocol) => {
   for (const { turn } of turns) {
     const plain = turn.blocks.filter(({ type }) => type === "output_text" || type === "tool_call");
     const kept = protocol === "ollama" ? turn.blocks.filter(isPlainThought) : [];
@@ -56,7 +56,7 @@ test("chat and Responses of one provider do not get each other's items", () => {
   expect(sent("openai-responses", found, "openrouter")).toBe(sent("openai-responses", plain));
 });
 
-test("what a search found is sent while search is on", () => {
+test("Hull sends what a search found while search is on", () => {
   for (const [protocol, fixture, provider] of [
     ["anthropic", ANTHROPIC[1], "anthropic"],
     ["openai-responses", OPENAI_RESPONSES[1], "openai"],

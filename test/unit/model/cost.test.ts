@@ -17,7 +17,7 @@ test.each([
   ["plain", usage(1000, 500), { in: 3, out: 15 }, false, 10_500_000],
   ["less than a nano-USD a token, rounded at the end", usage(3, 0), { in: 0.0003, out: 0 }, false, 1],
   ["cached within the input", usage(1000, 0, 250), { in: 2.5, out: 10, cache_read: 1.25 }, false, 2_187_500],
-  ["cached beside it", usage(100, 0, 900, 100), SONNET, true, 945_000],
+  ["cached in addition to the input", usage(100, 0, 900, 100), SONNET, true, 945_000],
   ["without a price for cached input", usage(1000, 0, 250), { in: 2.5, out: 10 }, false, 2_500_000],
   ["more cached than input, said to be within", usage(100, 0, 900), SONNET, false, 270_000],
 ])("nano-USD, %s", (_, tokens, price, excludesCached, expected) => {
@@ -37,7 +37,7 @@ test.each<[string, object, [number, number]]>([
     [12, 2],
   ],
   [
-    "of xAI: reasoning beside it",
+    "of xAI: reasoning in addition to the completion",
     { total_tokens: 331, completion_tokens_details: { reasoning_tokens: 317 } },
     [12, 319],
   ],
@@ -54,7 +54,7 @@ test.each<[string, object, [number, number]]>([
     [12, 2],
   ],
   [
-    "of a server that only says a total",
+    "of a server that reports only a total",
     { prompt_tokens: undefined, completion_tokens: undefined, total_tokens: 54 },
     [0, 0],
   ],

@@ -1,4 +1,4 @@
-/** The fake provider is only worth something if the vendors' own clients read its answers. */
+/** The fake provider proves something only if the vendors' own clients read its answers. */
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { afterAll, beforeAll, expect, test } from "vitest";

@@ -97,7 +97,7 @@ test("a timeout after text is final", async () => {
   expect(models()).toEqual(["first"]);
 });
 
-test("a client that can discard text hears that of the next target, too", async () => {
+test("a client that can discard text gets that of the next target, too", async () => {
   const seen: string[] = [];
   const options = {
     retry: llmRetries(1, 0),
@@ -113,7 +113,7 @@ test("a client that can discard text hears that of the next target, too", async 
   expect(error.data.members).toMatchObject({ provider: "anthropic" });
 });
 
-test("a client that can discard thoughts is told to before the next target is called, not for one without a key", async () => {
+test("a client that can discard thoughts gets an event to do so before the next target is called, not for one without a key", async () => {
   const seen: string[] = [];
   const options = {
     fallsBackAfter: () => true,

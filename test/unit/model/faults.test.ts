@@ -213,7 +213,7 @@ describe("failures", () => {
   });
 });
 
-describe("what can be understood", () => {
+describe("irregular answers that Hull understands", () => {
   const named = (id: string | undefined, args: string) =>
     delta({ tool_calls: [{ id, function: { name: "t", arguments: args } }] });
 

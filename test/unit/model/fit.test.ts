@@ -142,11 +142,11 @@ const SEARCH: Block[] = [{ type: "opaque", provider: "anthropic", value: {} }];
 const changedMessages = ["option_changed messages"];
 
 test.each<[string, Block[], ResolvedTarget, string[]]>([
-  ["a text, to one that continues none", TEXT, claude("claude-sonnet-4-6"), changedMessages],
-  ["a text, to one that continues it", TEXT, claude("claude-sonnet-4-5"), []],
-  ["a search that goes on", SEARCH, claude("claude-sonnet-4-6"), []],
+  ["a text, to a model that continues none", TEXT, claude("claude-sonnet-4-6"), changedMessages],
+  ["a text, to a model that continues it", TEXT, claude("claude-sonnet-4-5"), []],
+  ["a search that continues", SEARCH, claude("claude-sonnet-4-6"), []],
   ["a text, through OpenRouter", TEXT, openRouter("anthropic/claude-sonnet-4.6"), changedMessages],
-  ["an older one through OpenRouter", TEXT, openRouter("anthropic/claude-sonnet-4.5"), []],
+  ["an older model through OpenRouter", TEXT, openRouter("anthropic/claude-sonnet-4.5"), []],
   ["another model through OpenRouter", TEXT, openRouter("openai/gpt-5.4"), []],
 ])("a conversation that ends with the model's turn: %s", (_, content, to, warned) => {
   const messages: Message[] = [...request("hi").messages, { role: "assistant", content }];
@@ -215,30 +215,30 @@ test.each<[string, Partial<ModelRequest>, ResolvedTarget, object, string[]]>([
     [changed],
   ],
   [
-    "a high effort there",
+    "a high effort where only a budget is taken",
     { ...effort("high"), max_tokens: 50_000 },
     claude("claude-haiku-4-5"),
     { ...enabled(32_768), max_tokens: 50_000 },
     [changed],
   ],
-  ["effort of a version that nobody knows", effort("low"), claude("claude-next"), adaptive, [changed]],
+  ["effort of an unknown version", effort("low"), claude("claude-next"), adaptive, [changed]],
   ["enabled on 4.7", enabled(), claude("claude-opus-4-7"), adaptive, [changed]],
   [
-    "a top_p that thinking does not take",
+    "a top_p that thinking does not accept",
     { ...enabled(2000), sampling: { top_p: 0.5 } },
     claude("claude-opus-4-5"),
     { ...enabled(2000), sampling: {} },
     ["option_ignored top_p"],
   ],
   [
-    "a top_p that it takes",
+    "a top_p that thinking accepts",
     { ...enabled(2000), sampling: { top_p: 0.95 } },
     claude("claude-opus-4-5"),
     { ...enabled(2000), sampling: { top_p: 0.95 } },
     [],
   ],
   [
-    "a forced tool beside thinking",
+    "a forced tool together with thinking",
     { ...enabled(2000), tools: [tool("t")], tool_choice: { name: "t" } },
     claude("claude-opus-4-5"),
     { ...enabled(2000), tools: [tool("t")], tool_choice: "auto" },
@@ -294,7 +294,13 @@ test.each<[string, Partial<ModelRequest>, ResolvedTarget, object, string[]]>([
     [],
   ],
   ["adaptive on a model that cannot think", adaptive, BLIND, {}, ["option_ignored thinking"]],
-  ["an effort that asks for no thinking there", willing("high"), BLIND, {}, ["option_ignored thinking"]],
+  [
+    "an effort that asks for no thinking on a model that cannot think",
+    willing("high"),
+    BLIND,
+    {},
+    ["option_ignored thinking"],
+  ],
   ["an effort that asks for no thinking", willing("low"), claude("claude-opus-4-6"), willing("low"), []],
 ])("thinking: %s", (_, asked, to, left, warnings) => {
   expect(fitted(asked, to)).toEqual({ left, warnings });

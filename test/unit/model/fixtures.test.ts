@@ -82,7 +82,7 @@ describe.each([...ANTHROPIC, ...OPENAI_CHAT, ...OPENAI_COMPATIBLE, ...OPENAI_RES
   (fixture) => {
     const { request, target } = fixture;
 
-    test("what goes out", () => {
+    test("the request", () => {
       const { warnings } = fitRequest(request, target);
       expect(warnings.map((warning) => warning.option)).toEqual(fixture.warnings);
       expect(warnings.every(({ message }) => message.includes(target.model))).toBe(true);
@@ -96,12 +96,12 @@ describe.each([...ANTHROPIC, ...OPENAI_CHAT, ...OPENAI_COMPATIBLE, ...OPENAI_RES
       expect(sent(fixture, request, true)).toEqual({ ...fixture.body, stream: true, ...marks });
     });
 
-    test("the answer, whole", () => {
+    test("the whole answer", () => {
       const turn = WIRES[target.protocol].parse(fixture.whole, target, callIdSource([]));
       expect(turn).toEqual(fixture.turn);
     });
 
-    test("the answer, streamed in any pieces", async () => {
+    test("the streamed answer in any pieces", async () => {
       await fc.assert(
         fc.asyncProperty(styles, fc.array(fc.nat(), { maxLength: 40 }), async (style, points) => {
           const heard: string[] = [];
@@ -122,7 +122,7 @@ describe.each([...ANTHROPIC, ...OPENAI_CHAT, ...OPENAI_COMPATIBLE, ...OPENAI_RES
           const body = arriving([data.slice(0, at % data.length)], dies);
           const outcome = await read(fixture, body).catch((error: unknown) => error);
           if (!(outcome instanceof HullError)) {
-            // What is missing said nothing more.
+            // The missing part contained nothing more.
             expect(outcome).toMatchObject({ blocks: fixture.turn.blocks });
             return;
           }

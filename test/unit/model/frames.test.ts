@@ -62,7 +62,7 @@ test("a body that does not end is cancelled, and nobody waits for it", async () 
   await closed;
 });
 
-test("the same for one that keeps sending", async () => {
+test("a body that keeps sending is cancelled too", async () => {
   const { url, closed } = await served((answer) => {
     const timer = setInterval(() => answer.write(": more\n\n"), 5);
     answer.on("close", () => clearInterval(timer));

@@ -51,7 +51,7 @@ const check = async (provider: string, fields: object = {}, variables: Record<st
   return health;
 };
 
-test("the list of models is asked for, with the key", async () => {
+test("the check requests the list of models, with the key", async () => {
   status = 200;
   expect(await check("openai")).toMatchObject({ provider: "openai", valid: true, metadata: { status: 200 } });
   expect(asked.map(({ method, url: path, headers }) => [method, path, headers.authorization])).toEqual([
@@ -61,13 +61,13 @@ test("the list of models is asked for, with the key", async () => {
   expect(asked[0]?.headers).toMatchObject({ "x-api-key": KEY, "anthropic-version": "2023-06-01" });
 });
 
-test("or what the definition says", async () => {
+test("the check requests what the definition says", async () => {
   status = 200;
   await check("own", { healthcheck: { method: "POST", path: "/ping", body: "{}" } });
   expect([asked[0]?.method, asked[0]?.url, body]).toEqual(["POST", "/gw/ping", "{}"]);
   await check("own", { api: "ollama", base_url: `${url}/v1` });
   expect(asked[0]?.url).toBe("/api/tags");
-  // A base that a variable replaces is where the check goes too.
+  // If a variable replaces the base URL, the check goes there too.
   await check("own", { healthcheck: { url: "https://elsewhere.invalid/" } }, { OWN_BASE_URL: url });
   expect(asked[0]?.url).toBe("/gw/models");
 });
@@ -89,7 +89,7 @@ test.each<[answer: number | "hang", reason: string]>([
   ]);
 });
 
-test("what needs no call", async () => {
+test("some checks need no call", async () => {
   status = 200;
   expect(await check("nobody")).toMatchObject({ valid: false, metadata: { reason: "unknown_provider" } });
   expect(await check("xai")).toMatchObject({
@@ -104,7 +104,7 @@ test("what needs no call", async () => {
   });
 });
 
-test("Workers AI is asked through its binding", async () => {
+test("the check of Workers AI uses its binding", async () => {
   const ask = (askBinding: () => Promise<unknown>) =>
     checkHealth("workers-ai", { env: env({}), registry: layered(), fetch, askBinding, timeout_ms: 50 });
   expect(await ask(async () => [])).toMatchObject({ valid: true });
@@ -115,7 +115,7 @@ test("Workers AI is asked through its binding", async () => {
   expect(await ask(() => new Promise(() => {}))).toMatchObject({ metadata: { reason: "timeout" } });
 });
 
-test("the proxy of local dev is asked instead, whatever place the check names", async () => {
+test("the check goes to the proxy of local dev instead, whatever address it names", async () => {
   status = 200;
   const fields = { healthcheck: { url: "https://status.example/up?x=1" } };
   expect(await check("own", fields, { HULL_ENV: "local", HULL_LLM_PROXY: url })).toMatchObject({

@@ -319,7 +319,7 @@ test("made-up ids never repeat one of the conversation", () => {
   expect(openAiChat.parse(answer, TARGET, callIdSource(history)).blocks).toMatchObject([{ id: "call_2" }]);
 });
 
-test("reasoning that is in its details only is heard as well", () => {
+test("reasoning that is in its details only is passed on as well", () => {
   const details = [{ type: "reasoning.summary", summary: "Plan.", index: 0 }];
   const expected = { type: "reasoning", text: "Plan.", native: { provider: "google", value: details } };
   expect(parse(completion({ content: "x", reasoning_details: details })).blocks[0]).toEqual(expected);

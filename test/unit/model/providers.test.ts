@@ -181,7 +181,7 @@ test("plain http over the network is allowed only while no key goes with it", ()
   expect(() => resolve("ollama", { ...host, OLLAMA_API_KEY: "k" })).toThrow(/must begin with https/);
 });
 
-test("what skills may name, and the keys that are withheld, are the registry's", () => {
+test("the names that skills may use, and the keys that are withheld, are those of the registry", () => {
   const { providers } = shippedModels;
   expect([...providers.keys()]).toEqual(SHIPPED.names);
   const keys = [...providers].flatMap(([name, definition]) => keyVariables(name, definition));
@@ -193,7 +193,7 @@ test("what skills may name, and the keys that are withheld, are the registry's",
   expect(nameless).toEqual(SHIPPED.model_required);
 });
 
-/** Where a bare origin leads, for all that do not speak at `/v1/chat/completions`. */
+/** The path below a bare origin, for all providers that do not answer at `/v1/chat/completions`. */
 const PATHS: Record<string, string> = {
   anthropic: "/v1/messages",
   google: "/v1beta/openai/chat/completions",

@@ -106,7 +106,7 @@ for (const { name, wire, answer } of PROTOCOLS) {
           const streamed = wire.parse(document, TARGET, callIdSource([]));
           expect(streamed).toEqual(wire.parse(sent.whole, TARGET, callIdSource([])));
           const said = [turn.text].flat().join("");
-          // Reasoning with nothing beside it is the answer as well.
+          // Reasoning without any text is the answer as well.
           const alone = name === "openai-chat" && said === "" && turn.tool_calls?.length === 0;
           expect(heard).toEqual({ text: alone ? turn.reasoning : said, thought: turn.reasoning });
         },

@@ -22,7 +22,7 @@ test.each<[string, Segment[]]>([
   expect(splitThinking(whole)).toEqual(segments);
 });
 
-test("pieces of any size say the same as the whole", () => {
+test("pieces of any size give the same as the whole", () => {
   const piece = fc.constantFrom("<think>", "</think>", "<", "think>", "</", " ", "\n", "a", "😀");
   fc.assert(
     fc.property(

@@ -1,4 +1,4 @@
-/** What templates of outgoing calls get, and what a refusal says to do. */
+/** The variables that templates of outgoing calls get, and the remedies that refusals name. */
 import { expect, test } from "vitest";
 import { SentVariables } from "../../../src/run/sent-variables.ts";
 

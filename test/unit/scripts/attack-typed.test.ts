@@ -12,7 +12,7 @@ import { hullHere } from "../../support/hull-here.ts";
 import { folder, put } from "./folder.ts";
 
 const HEAD = 'import * as z from "zod";\nimport { defineSkill, tool } from "hullrun";\n';
-/** A typed skill that does something when it is loaded, and says in its description what came of it. */
+/** A typed skill that does something when it is loaded, and reports the result in its description. */
 const doing = (statements: string, name = "curious") =>
   `${HEAD}import * as fs from "node:fs"; import * as net from "node:net"; import * as childProcess from "node:child_process"; import * as workers from "node:worker_threads";
 const tried = async (work) => { try { return "did it: " + await work(); } catch (error) { return String(error.code ?? error.name); } };
@@ -66,7 +66,7 @@ describe("while it is loaded", () => {
     return (await descriptionOf(doing(`return [${tries}].join();`))).split(",");
   });
   test.each(ATTEMPTS.map(([what, , code], n) => [what, code, n] as const))(
-    "attack: it %s: no",
+    "attack: no skill.ts %s",
     async (_, code, n) => {
       expect((await outcomes())[n]).toBe(code);
       expect(existsSync(TARGET)).toBe(false);
@@ -102,7 +102,7 @@ describe("while it is loaded", () => {
     },
   );
 
-  test("attack: it sends without end: the build reads so much and goes on", async () => {
+  test("attack: it sends without end: the build reads up to a limit and continues", async () => {
     const flood = doing(`const piece = Buffer.alloc(1 << 20, "a");
       for (;;) try { fs.writeSync(3, piece); } catch (error) { if (error.code !== "EAGAIN") throw error; }`);
     await expect(descriptionOf(flood)).rejects.toThrow("it sent more than 16777216 characters");

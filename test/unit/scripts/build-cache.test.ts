@@ -1,4 +1,4 @@
-/** What starts make of Hull's own code is kept until a file changes from which it was made. */
+/** The outputs that starts make of Hull's own code are kept until one of their source files changes. */
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";

@@ -208,7 +208,7 @@ test.runIf(process.platform === "linux")(
   },
 );
 
-test("folders and ignore files that cannot be read are told of, not left out", async () => {
+test("the build reports folders and ignore files that it cannot read", async () => {
   const project = folder({
     "skills/a/SKILL.md": skillText("A"),
     "skills/a/data/x.txt": "x",

@@ -31,14 +31,19 @@ test.each<[string, JsonObject, string, string]>([
 
 test.each<[string, SkillAddress, Partial<CallInput>, string]>([
   ["a file by GET", { ...POST, method: "GET" }, { files: ["a"] }, "files_not_taken"],
-  ["a file beside JSON", { ...POST, input_schema: {} }, { text: "{}", files: ["a"] }, "files_not_taken"],
-  ["no JSON where it is wanted", { ...POST, input_schema: {} }, {}, "input_missing"],
+  [
+    "a file together with JSON",
+    { ...POST, input_schema: {} },
+    { text: "{}", files: ["a"] },
+    "files_not_taken",
+  ],
+  ["no JSON where the skill needs it", { ...POST, input_schema: {} }, {}, "input_missing"],
 ])("input that a skill cannot take is refused before the call: %s", async (_, card, given, code) => {
   const input = { text: undefined, files: [], ...given };
   await expect(callRequest("http://localhost:3000", card, input)).rejects.toMatchObject({ exit: 2, code });
 });
 
-test("a name that would be another path is asked for as it is", async () => {
+test("a name that would be another path is escaped or refused", async () => {
   const asked: (string | undefined)[] = [];
   const url = await serve(({ url }, response) => {
     asked.push(url);
@@ -162,7 +167,7 @@ describe("files of an answer", () => {
     ]);
   });
 
-  test("that cannot be written are kept elsewhere; a folder that cannot be is refused before the call", async () => {
+  test("are stored elsewhere if they cannot be written; a folder that cannot be made is refused before the call", async () => {
     const dir = folder({ file: "", "out/x": "" });
     for (const out of ["file", "file/below"]) {
       const refused = await answered(dir, [["a.txt", "new"]], "-o", out);

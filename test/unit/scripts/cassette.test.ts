@@ -1,4 +1,4 @@
-/** Recording and replaying through the real servers: what comes out is what came in, byte for byte. */
+/** Recording and replaying through the real servers: a replay returns what was recorded, byte for byte. */
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { get } from "node:http";
 import { tmpdir } from "node:os";
@@ -77,7 +77,7 @@ interface Asked {
   prompt?: string;
 }
 
-/** A call of the Worker's, through a proxy; what was told while it came, and the turn. */
+/** A call of the Worker's, through a proxy; the events while it arrived, and the turn. */
 async function call(proxy: ProviderServer, base: string, { provider, stream, prompt = "hi" }: Asked) {
   const variables: Record<string, string> = {
     HULL_ENV: "local",
@@ -110,7 +110,7 @@ const TURN: FakeTurn = {
 /** Where providers would be if the network were there. */
 const NOWHERE = "http://127.0.0.1:1";
 
-describe("what was recorded is replayed", () => {
+describe("recorded calls are replayed", () => {
   const asked: Asked[] = ["anthropic", "openai", "ollama"].flatMap((provider) =>
     [true, false].map((stream) => ({ provider, stream })),
   );
@@ -375,7 +375,7 @@ describe("the nearest recorded request", () => {
     ["a message more", said("m", "a", "b"), [said("m", "a")], 0, /has no message 2: "assistant: b"/],
     ["a message less", said("m", "a"), [said("m", "a", "b")], 0, /has a further message 2: "assistant: b"/],
     [
-      "a message of one part, as Anthropic has it, by its text",
+      "a message of one part, in Anthropic's form, by its text",
       { model: "m", messages: [{ role: "user", content: [{ type: "text", text: "a" }] }] },
       [{ model: "m", messages: [{ role: "user", content: [{ type: "text", text: "b" }] }] }],
       0,
@@ -402,7 +402,7 @@ describe("the nearest recorded request", () => {
     expect(nearest?.difference).toMatch(difference);
   });
 
-  test("of the same provider before all others", () => {
+  test("is one of the same provider before all others", () => {
     const all = [recorded(said("m", "a"), "anthropic"), recorded(said("n", "z"))];
     expect(nearestCall(said("m", "a"), place, all)?.call).toBe(all[1]);
     expect(nearestCall(said("m", "a"), place, all.slice(0, 1))?.difference).toMatch(/another path/);
@@ -423,7 +423,7 @@ test("only this machine is served, by its own names", async () => {
   expect(await status({}, "/")).toBe(404);
 });
 
-test("a file that is missing or no cassette is said so", async () => {
+test("an error reports a missing file, or one that is no cassette", async () => {
   await expect(loadCassette(join(folder, "nothing"))).rejects.toThrow(/There is no cassette .*nothing/);
   await expect(loadCassette(import.meta.filename)).rejects.toMatchObject({
     message: expect.stringMatching(/cannot be replayed:\n {2}line 1/),

@@ -81,7 +81,7 @@ describe.each(NODES)("on %s", (node) => {
   });
 });
 
-test("nobody who reads on: the command ends without a word", async () => {
+test("if its reader leaves, the command ends without a message", async () => {
   const child = spawn(process.execPath, [BIN, "--help"], { stdio: ["ignore", "pipe", "pipe"] });
   child.stdout.destroy();
   let err = "";
@@ -187,7 +187,7 @@ describe("an old Node", () => {
     return { bin: join(dir, "bin/hull.mjs"), bundled };
   };
 
-  test("without the bundled one gets instructions", async () => {
+  test("prints instructions if the bundled one is missing", async () => {
     const { bin } = checkout("");
     const { code, err } = await start(["list"], { bin });
     expect(code).toBe(1);
@@ -480,7 +480,7 @@ test("a file that is not UTF-8 is refused, not read as something else", async ()
   expect(await hull(args, { cwd })).toMatchObject({ code: 2, err: "hull: flow.yaml is not UTF-8.\n" });
 });
 
-test("a refusal is said once, with the findings that its text leaves out", () => {
+test("a refusal is printed once, with the findings that its text leaves out", () => {
   const wrong = (path: string) => ({ path, message: "is wrong" });
   expect([
     withFindings("No shape. a: is wrong", [wrong("a")]),
@@ -497,7 +497,7 @@ test("a refusal is said once, with the findings that its text leaves out", () =>
   ]);
 });
 
-test("a row of a table is one line, whatever is in it", () => {
+test("a row of a table is one line, whatever its cells contain", () => {
   expect(
     table([
       ["NAME", "B"],
@@ -576,7 +576,7 @@ test("hull deploy asks in a terminal for the name of the Worker, once, and keeps
     0o640,
     "../hull.toml",
   ]);
-  // The skill is broken, so that neither goes on to wrangler.
+  // The skill is broken, so that neither command gets to wrangler.
   const second = inTerminal("\n", ["deploy", dir, "--dry-run"]).shown;
   expect(second).not.toContain("Name of the Worker");
   expect(second).toContain("Nothing was deployed");

@@ -1,4 +1,7 @@
-/** Collections of skills as they are published: every layout is found, every form of text is told of (R13, R16). */
+/**
+ * Collections of skills as they are published: the build finds every layout, and reports every irregular form of text (R13,
+ * R16).
+ */
 import { mkdirSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -59,7 +62,7 @@ test("a root's SKILL.md without frontmatter above skills describes them, and is 
   expect((await buildWith(typed, { keepGoing: true }, [typed])).slugs).toEqual([]);
 });
 
-test("skills that the plugin of a root with SKILL.md declares are served beside it, which keeps their files", async () => {
+test("skills that the plugin of a root with SKILL.md declares are served next to it, and their files stay in it too", async () => {
   const project = folder({
     ".claude-plugin/plugin.json": '{"name": "kit"}',
     ".hullignore": "skills/left\n",
@@ -98,7 +101,7 @@ test("skills that the plugin of a root with SKILL.md declares are served beside 
   expect(looped.slugs).toEqual(["root"]);
 });
 
-test("watch mode: a skill inside another goes with its declaration, and stays while that cannot be read, which no publish accepts", async () => {
+test("watch mode: a skill inside another is removed with its declaration; it stays while the declaration is unreadable, which no publish accepts", async () => {
   const declared = '{"name": "kit"}';
   const project = folder({
     ".claude-plugin/plugin.json": declared,

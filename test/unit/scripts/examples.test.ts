@@ -132,7 +132,7 @@ test("check_status asks the site", async () => {
   expect((await check("file:///etc/passwd")).code).toBe(1);
 });
 
-/** What a handler of an example answers to a runtime that knows only the contract of Skill Tools. */
+/** The answer of an example's handler to a runtime that knows only the contract of Skill Tools. */
 async function handler(skill: string, tool: string, args: object): Promise<unknown> {
   const { skills } = await examples();
   const built = skills.find(({ card }) => card.slug === skill);

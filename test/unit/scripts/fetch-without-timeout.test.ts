@@ -1,4 +1,4 @@
-/** How commands ask a server, and what they say of one that breaks its answers off. */
+/** How commands send requests, and what they report of a server that breaks its answers off. */
 import { readFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
@@ -7,7 +7,7 @@ import { hullHere } from "../../support/hull-here.ts";
 import { until } from "../../support/runner.ts";
 import { serve } from "./answering-server.ts";
 
-test("a request goes out as it is, and its answer comes as it is", async () => {
+test("a request and its answer arrive unchanged", async () => {
   const url = await serve(async (request, response) => {
     const { method, headers } = request;
     const sent = {
@@ -106,7 +106,7 @@ test("a redirect is not followed, so that no key goes elsewhere; the message nam
   expect(ended).toMatchObject({ code: 4, err: expect.stringContaining("leads to https://hull.example/;") });
 });
 
-test("of a server that is no Hull, a command reads the first line, whatever follows", async () => {
+test("if a server is no Hull, a command reads only the first line of its answer", async () => {
   const url = await serve((_, response) => {
     response.removeHeader("x-request-id");
     response.write("data: tick\n\n");

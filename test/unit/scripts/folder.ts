@@ -20,7 +20,7 @@ export function put(dir: string, path: string, content: string | Uint8Array): vo
   chmodSync(full, path.endsWith("*") ? 0o755 : 0o644);
 }
 
-/** Builds a project's skills; `found` has its diagnostics in short. */
+/** Builds a project's skills; `found` has its diagnostics in a short form. */
 export async function build(
   project: string,
   options: Partial<BuildOptions> = {},

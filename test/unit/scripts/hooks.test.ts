@@ -7,7 +7,7 @@ import { BuildCache } from "../../../scripts/build/cache.ts";
 import { writeBuild } from "../../../scripts/build/write.ts";
 import { folder, put, skillText } from "./folder.ts";
 
-/** The hook `turn` of a skill that imports from beside it, from above it, and from CommonJS and ES packages. */
+/** The hook `turn` of a skill that imports from its own folder, from outside of it, and from CommonJS and ES packages. */
 const SKILL = {
   "skills/a/SKILL.md": skillText("A"),
   "skills/a/hooks.ts": `
@@ -36,7 +36,7 @@ async function build(project: string, cache?: BuildCache) {
 }
 
 describe("hook modules", () => {
-  test("are bundled with what they import, alike wherever they lie", async () => {
+  test("are bundled with what they import, in the same way in any folder", async () => {
     const project = folder(SKILL);
     const result = await build(project);
     const { skill } = result;
@@ -101,7 +101,7 @@ describe("hook modules", () => {
     expect(`${diagnostic.message} ${diagnostic.hint}`).toMatch(hint);
   });
 
-  test("in both languages are refused", async () => {
+  test("are refused if a skill has them in both languages", async () => {
     const files = { "skills/a/hooks.ts": "export const a = 1;", "skills/a/hooks.js": "export const a = 1;" };
     const { found } = await build(folder({ "skills/a/SKILL.md": skillText("A"), ...files }));
     expect(found).toEqual(["hooks_two_files a/hooks.js:"]);

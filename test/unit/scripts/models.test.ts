@@ -133,7 +133,7 @@ describe("the build", () => {
     expect((await build({ "hull.toml": rule(3), "skills/a/SKILL.md": skill })).found).toEqual([]);
   });
 
-  test("warns of a model that its provider shut down, and tells the day of one that it will", async () => {
+  test("warns of a model that its provider has shut down, or will shut down, with the day", async () => {
     const gone = skillText("A", "provider: anthropic\nmodel: claude-sonnet-4-20250514");
     const first = await build({ "skills/a/SKILL.md": gone });
     expect(first.found).toEqual(["model_retired a/SKILL.md model"]);
@@ -241,7 +241,7 @@ describe("the variables", () => {
     expect(variables.get("HULL_LLM")).toBe(`parts:${variables.size - 1}`);
   });
 
-  test("of the environment reach the Worker where configured models name them", async () => {
+  test("reach the Worker from the environment if configured models name them", async () => {
     const dir = folder({
       "hull.toml": `${PROXY}[llm.providers.x]\nbase_url_env = ["X_HOST"]\n`,
       "skills/.keep": "",

@@ -58,7 +58,7 @@ test("a reload prints what changed, and findings that are new", async () => {
   expect(last.err).toContain("frontmatter_missing");
 });
 
-test("of many findings the worst come first, and the rest is counted", async () => {
+test("the worst of many findings come first, and the rest is counted", async () => {
   const names = Array.from({ length: 40 }, (_, i) => `s${i}`);
   const dir = folder(Object.fromEntries(names.map((name) => [`skills/${name}/SKILL.md`, text(`${name}-x`)])));
   put(dir, "skills/z/SKILL.md", "no");

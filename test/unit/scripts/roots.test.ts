@@ -18,7 +18,7 @@ describe("several roots", () => {
   const plain = (name: string) => `---\nname: ${name}\ndescription: d\n---\nBody.\n`;
   const roots = (project: string, ...paths: string[]) => paths.map((path) => join(project, path));
 
-  test("D2: the whole skill is replaced; every root is searched in depth", async () => {
+  test("D2: a later root replaces the whole skill; every root is searched in depth", async () => {
     const project = folder({
       "skills/x/SKILL.md": plain("x"),
       "skills/x/only-here.md": "1",
@@ -62,7 +62,7 @@ describe("several roots", () => {
     expect(result.slugs).toEqual(["x"]);
   });
 
-  test("a missing one is skipped, unless it is the only one", async () => {
+  test("a missing root is skipped, unless it is the only one", async () => {
     const project = folder({ "skills/x/SKILL.md": plain("x") });
     const result = await build(project, {}, roots(project, "skills", ".agents/skills"));
     expect(result.found).toEqual(["warning root_missing ."]);
@@ -70,14 +70,14 @@ describe("several roots", () => {
     await expect(build(project, {}, roots(project, ".agents/skills"))).rejects.toThrow(".agents/skills");
   });
 
-  test("a harn.toml is named: it has no effect", async () => {
+  test("a warning names a harn.toml, which has no effect", async () => {
     const project = folder({ "skills/x/SKILL.md": plain("x"), "harn.toml": "[llm]\n" });
     expect((await build(project, {})).found).toEqual(["warning harn_toml harn.toml"]);
     put(project, "hull.toml", "");
     expect((await build(project, {})).found).toEqual([]);
   });
 
-  test("a skill in depth that has lost its file keeps its last good version; an ignored one goes", async () => {
+  test("a nested skill that has lost its file keeps its last good version; an ignored one goes", async () => {
     const project = folder({ "skills/x/SKILL.md": plain("x"), "more/a/y/SKILL.md": plain("y") });
     put(project, "more/z/SKILL.md", plain("z"));
     const paths = roots(project, "skills", "more");

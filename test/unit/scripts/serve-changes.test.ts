@@ -118,7 +118,7 @@ test.each<[string, number, (response: ServerResponse) => void, RegExp]>([
     expect(hull.faults[0]).toMatch(/^Publishing the last change failed: /);
     expect(hull.faults[0]).toContain("Hull publishes again in 0.05 s and at the next change.");
     expect(hull.faults[0]).toContain(`the disk of ${hull.stateDir} is not full, and restart hull dev.`);
-    // Another change is news, so that who made it learns that it is not served.
+    // Another change prints the reason again, so that its author learns that it is not served.
     hull.edit("third");
     await until(
       () => hull.faults.length,

@@ -28,14 +28,18 @@ beforeEach(async () => {
   ({ fingerprint } = await makeSigningKey(key));
 });
 const configure = (text: string) => writeFileSync(join(project, "hull.toml"), text);
-test("a key is for its owner alone, is not written over, and tells its fingerprint", PATIENT, async () => {
-  key = join(project, "other.pem");
-  const made = await hull("sign", "--new-key", key);
-  expect(made).toMatchObject({ code: 0, err: "", out: expect.stringMatching(/^[0-9a-f]{64}\n$/) });
-  expect(statSync(key).mode & 0o777).toBe(0o600);
-  expect(await hull("sign", "--key", key)).toMatchObject({ code: 0, out: made.out });
-  expect((await hull("sign", "--new-key", key)).code).toBe(1);
-});
+test(
+  "only its owner may read a key; it is not overwritten, and its fingerprint is printed",
+  PATIENT,
+  async () => {
+    key = join(project, "other.pem");
+    const made = await hull("sign", "--new-key", key);
+    expect(made).toMatchObject({ code: 0, err: "", out: expect.stringMatching(/^[0-9a-f]{64}\n$/) });
+    expect(statSync(key).mode & 0o777).toBe(0o600);
+    expect(await hull("sign", "--key", key)).toMatchObject({ code: 0, out: made.out });
+    expect((await hull("sign", "--new-key", key)).code).toBe(1);
+  },
+);
 
 test.each<[string, () => string[], number, RegExp]>([
   ["no key", () => ["sign", skill], 2, /needs a key/],
@@ -92,7 +96,7 @@ test("a skill that must be signed is built only with a trusted signature", PATIE
   });
 });
 
-test("the skill itself may ask for it, and say by whom", PATIENT, async () => {
+test("the skill itself may require a signature, and name the signers", PATIENT, async () => {
   put(
     skill,
     "SKILL.md",

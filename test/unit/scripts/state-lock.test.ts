@@ -1,4 +1,4 @@
-/** Who has a folder of state: one living process, whatever earlier ones left. */
+/** A folder of state belongs to one living process, whatever earlier ones left. */
 import { execFile, spawnSync } from "node:child_process";
 import { chmodSync, existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -41,7 +41,7 @@ test.each([
   ["a process that has ended", () => ({ pid: gone(), began: "1" })],
   ["an earlier process of a number that is taken again", () => ({ pid: process.pid, began: "1" })],
   ["a machine that lost power, which left no text,", () => ""],
-])("the lock of %s means nothing", async (_, holder) => {
+])("the lock of %s has no effect", async (_, holder) => {
   const held = holder();
   const text = held === "" ? held : JSON.stringify(held);
   const dir = folder({ "server.lock": text });
@@ -51,7 +51,7 @@ test.each([
   await giveBack();
 });
 
-test("of many that find an old lock, one gets the folder", async () => {
+test("if many find an old lock, one of them gets the folder", async () => {
   const dir = folder();
   put(dir, "server.lock", JSON.stringify({ pid: gone(), began: "1" }));
   put(dir, "out/none", "");

@@ -58,12 +58,12 @@ test.each<Refusal>([
   });
 });
 
-test("a request says what it failed of", async () => {
+test("a failed request reports its cause", async () => {
   const error: unknown = await fetch(NOBODY).catch((thrown: unknown) => thrown);
   expect(reasonOf(error)).toBe("nothing listens there");
 });
 
-test("other errors say what they say", () => {
+test("other errors keep their own message", () => {
   expect([reasonOf(new Error("why")), reasonOf("why"), isSystemError(new Error("why"))]).toEqual([
     "why",
     "why",

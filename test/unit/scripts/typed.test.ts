@@ -219,7 +219,7 @@ test("8: hull validate and hull pack take the folder for what it stands for", as
   expect(packed).toMatch(/^search-docs\.skill: 5 files/);
 });
 
-test("findings lead to the calls in skill.ts and in what it imports", async () => {
+test("findings name the lines of the calls in skill.ts and in what it imports", async () => {
   const text = `${HEAD}import { other } from "./lib.ts";
 export default defineSkill({
   name: "search-docs",
@@ -278,7 +278,11 @@ test.each<[string, string, RegExp]>([
   ],
   ["no default export", "export const a = 1;", /^error typed_build .*default/],
   ["a fault of syntax", "export default {;", /^error typed_build search-docs\/skill\.ts: /],
-  ["what is not installed", 'import "left-pad-x";\nexport default 1;', /^error typed_build .*left-pad-x/],
+  [
+    "a package that is not installed",
+    'import "left-pad-x";\nexport default 1;',
+    /^error typed_build .*left-pad-x/,
+  ],
   [
     "a failing top level",
     "const a: any = null;\nexport default a.b;",

@@ -6,7 +6,7 @@ import { watchRoots } from "../../../scripts/dev/watch.ts";
 import { until } from "../../support/runner.ts";
 import { folder } from "./folder.ts";
 
-/** A root with the skill `linked`, and copies of it beside the root. */
+/** A root with the skill `linked`, and copies of it next to the root. */
 async function watched() {
   const dir = folder({ "skills/linked/a": "0", "kept/one/a": "1", "kept/two/a": "2" });
   let changes = 0;

@@ -1,4 +1,4 @@
-/** What a caller is told to do while somebody else changes the conversation. */
+/** What the error advises a caller while another request changes the conversation. */
 import { expect, test } from "vitest";
 import { RunInProgress } from "../../../src/errors/session.ts";
 

@@ -114,7 +114,7 @@ describe("addresses across skills (S6)", () => {
     ["same slug", [skill("a", "X y"), skill("b", "x-Y")], [["duplicate_slug", "b", 2]]],
     ["same route", [skill("a", "A", "/w"), skill("b", "B", "w/")], [["duplicate_route", "b", 5]]],
     [
-      "a later route is another's own path",
+      "a later route is another skill's own path",
       [skill("a", "A"), skill("b", "B", "/skills/a")],
       [["duplicate_route", "b", 5]],
     ],
@@ -128,7 +128,7 @@ describe("addresses across skills (S6)", () => {
       [skill("a", "A", "/skills/b/x"), skill("b", "B")],
       [["reserved_route", "b", 2]],
     ],
-    ["below its own path", [skill("a", "A", "/skills/a/x"), skill("b", "B")], []],
+    ["a route below the skill's own path", [skill("a", "A", "/skills/a/x"), skill("b", "B")], []],
   ])("%s", (_, skills, expected) => {
     const table = new RouteTable();
     const found = skills.flatMap((skill) => claimAddress(table, skill) ?? []);

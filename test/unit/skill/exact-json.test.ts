@@ -75,7 +75,7 @@ describe("compact JSON", () => {
       '{"id":12345678901234567000}',
     ],
     ["own names only", { a: 1 }, '{"constructor": 12345678901234567890}', '{"a":1}'],
-  ])("of a value made from a text: %s", (_, value, text, expected) => {
+  ])("keeps the numbers of the text from which a value was made: %s", (_, value, text, expected) => {
     expect(exactJson(value, text)).toBe(expected);
   });
 

@@ -411,7 +411,7 @@ describe("S18, S25 and the rest of normalisation", () => {
     expect(manifestOf("input: file\ninput_schema: schema.json")).not.toHaveProperty("input_schema");
   });
 
-  test("what a tool says of its effects", () => {
+  test("the effects that a tool declares", () => {
     const effects = `    idempotent: true
     annotations:
       kind: read

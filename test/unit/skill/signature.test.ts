@@ -41,7 +41,7 @@ test.each<[string, Record<string, string | undefined>, string]>([
   ],
   ["a file gone", { "a/b.md": undefined }, "a/b.md was gone"],
   ["a file renamed", { "a/b.md": undefined, "a/c.md": "b" }, "a/c.md was added since, a/b.md was gone"],
-])("%s: it is said which", async (_, changes, fault) => {
+])("%s: the fault names the files", async (_, changes, fault) => {
   const changed = Object.entries({ ...FOLDER, ...changes }).flatMap(([path, text]) =>
     text === undefined ? [] : [[path, text]],
   );
@@ -94,7 +94,7 @@ describe("a sidecar that was tampered with", () => {
     });
   });
 
-  test("with a file whose digest it lists anew", async () => {
+  test("is refused even if it lists the new digest of a changed file", async () => {
     const digest = await sha256(utf8("R"));
     const text = await other((given) => ({ ...given, files: { ...Object(given.files), "run.sh": digest } }));
     expect(await verified({ ...FOLDER, "run.sh": "R", "SKILL.sig": text })).toEqual({
@@ -104,7 +104,7 @@ describe("a sidecar that was tampered with", () => {
 });
 
 const [X, Y] = ["a".repeat(64), "b".repeat(64)];
-describe("whose signature counts", () => {
+describe("which signatures are trusted", () => {
   const skill = (
     by: string | null,
     own: { require?: true; signers?: string[]; uploaded?: true } = {},
@@ -122,25 +122,31 @@ describe("whose signature counts", () => {
   const require = true as const;
   const uploaded = true as const;
   test.each<[string, Signed, string[], "none" | "uploaded" | "all", string | null]>([
-    ["nobody asks", skill(null), [], "none", null],
+    ["nobody requires a signature", skill(null), [], "none", null],
     ["all must be signed", skill(null), [X], "all", "UnsignedSkillError"],
-    ["uploads must be", skill(null, { uploaded }), [X], "uploaded", "UnsignedSkillError"],
-    ["and a folder need not", skill(null), [X], "uploaded", null],
-    ["the skill asks", skill(null, { require }), [X], "none", "UnsignedSkillError"],
-    ["signed by one who is trusted", skill(X, { require }), [Y, X], "none", null],
-    ["by one who is not", skill(X, { require }), [Y], "none", "UntrustedSignerError"],
+    ["uploads must be signed: an upload", skill(null, { uploaded }), [X], "uploaded", "UnsignedSkillError"],
+    ["uploads must be signed: a folder", skill(null), [X], "uploaded", null],
+    ["the skill requires a signature", skill(null, { require }), [X], "none", "UnsignedSkillError"],
+    ["signed by a trusted signer", skill(X, { require }), [Y, X], "none", null],
+    ["signed by an untrusted signer", skill(X, { require }), [Y], "none", "UntrustedSignerError"],
     ["nobody is trusted", skill(X, { require }), [], "none", "UntrustedSignerError"],
     [
-      "the skill's own list narrows",
+      "the skill's own list narrows the deployment's",
       skill(X, { require, signers: [Y] }),
       [X, Y],
       "none",
       "UntrustedSignerError",
     ],
-    ["it widens nothing", skill(X, { require, signers: [X] }), [Y], "none", "UntrustedSignerError"],
-    ["alone it counts for a folder", skill(X, { require, signers: [X] }), [], "none", null],
     [
-      "and not for an upload",
+      "the skill's own list does not widen the deployment's",
+      skill(X, { require, signers: [X] }),
+      [Y],
+      "none",
+      "UntrustedSignerError",
+    ],
+    ["the skill's own list alone counts for a folder", skill(X, { require, signers: [X] }), [], "none", null],
+    [
+      "the skill's own list alone does not count for an upload",
       skill(X, { require, signers: [X], uploaded }),
       [],
       "none",

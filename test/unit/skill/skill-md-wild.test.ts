@@ -1,6 +1,6 @@
 /**
- * Shapes of frontmatter as public skills have them, each in our own words: what loads, with what said, and what is refused
- * since nobody can tell what was meant. Strict judges by the format alone.
+ * Shapes of frontmatter as public skills have them, each in our own words: what loads, with which findings, and what is
+ * refused because its meaning is ambiguous. Strict judges by the format alone.
  */
 import { describe, expect, test } from "vitest";
 import { parseSkill } from "../../../src/skill/parse-skill.ts";
@@ -39,7 +39,7 @@ const SHAPES: Record<string, Shape> = {
     lenient: repaired,
     description: "Use when: - notes pile up - tags are missing",
   },
-  "a colon in a line that goes on": {
+  "a colon in a continued line": {
     fields: "description: Sorts notes. Keywords: tidy,\n  clean, sort: all of them",
     strict: yaml,
     lenient: repaired,
@@ -57,20 +57,20 @@ const SHAPES: Record<string, Shape> = {
     lenient: repaired,
     description: SORTS,
   },
-  "text behind the sign of a folded block": {
+  "text after the sign of a folded block": {
     fields: `description: > ${SORTS}\nmetadata:\n  author: somebody`,
     strict: yaml,
     lenient: repaired,
     description: SORTS,
     has: { metadata: { author: "somebody" } },
   },
-  "text behind the sign of a literal block": {
+  "text after the sign of a literal block": {
     fields: `description: | ${SORTS}`,
     strict: yaml,
     lenient: repaired,
     description: SORTS,
   },
-  "text behind the sign of a block that is stripped, and more below": {
+  "text after the sign of a block that is stripped, and more below": {
     fields: "description: >- Sorts notes.\n  Use when notes pile up.",
     strict: yaml,
     lenient: repaired,
@@ -96,13 +96,13 @@ const SHAPES: Record<string, Shape> = {
     lenient: repaired,
     description: SORTS,
   },
-  "a line that goes on at the margin": {
+  "a line that continues at the margin": {
     fields: "description: Sorts notes. Use when\nnotes pile up.",
     strict: yaml,
     lenient: repaired,
     description: SORTS,
   },
-  "a quotation, and text behind it": {
+  "a quotation, and text after it": {
     fields: 'description: "tidy" or "sort" means this skill',
     strict: yaml,
     lenient: repaired,
@@ -145,13 +145,13 @@ const SHAPES: Record<string, Shape> = {
     lenient: repaired,
     description: SORTS,
   },
-  "no blank behind the colon": {
+  "no blank after the colon": {
     text: `---\nname:tidy-notes\ndescription:${SORTS}\n---\nBody.\n`,
     strict: ["frontmatter_not_mapping"],
     lenient: repaired,
     description: SORTS,
   },
-  "no blank behind one colon": {
+  "no blank after one colon": {
     text: `---\nname:tidy-notes\ndescription: ${SORTS}\n---\nBody.\n`,
     strict: yaml,
     lenient: repaired,
@@ -254,7 +254,7 @@ const SHAPES: Record<string, Shape> = {
     description: SORTS,
     has: { name: "tidy-notes" },
   },
-  "blanks behind the fences, and a key twice": {
+  "blanks after the fences, and a key twice": {
     text: `---  \n${NAMED}description: first\ndescription: ${SORTS}\n---\t\nBody.\n`,
     strict: yaml,
     lenient: ["duplicate_key"],
@@ -275,7 +275,7 @@ const SHAPES: Record<string, Shape> = {
     lenient: ["field_not_carried_out"],
     description: SORTS,
   },
-  "fields of other clients that ask for what is the case": {
+  "fields of other clients that ask for what Hull does anyway": {
     fields: `description: ${SORTS}\nmodel: inherit\neffort: high\nshell: bash\ncontext: project`,
     strict: ["unknown_fields"],
     lenient: [],
@@ -288,7 +288,7 @@ const SHAPES: Record<string, Shape> = {
     description: SORTS,
     has: { allowed_tools: ["Read", "Bash(git:*)"], extra: {} },
   },
-  // What nobody can make a skill of.
+  // Files that cannot be read as a skill.
   "a link of Git that was checked out as text": {
     text: "../../shared/tidy-notes/SKILL.md",
     strict: missing,

@@ -269,7 +269,7 @@ describe("hostile tars are refused", () => {
     [headed("x", record("size=-1")), 'the size "-1" in a pax header is not a number of bytes'],
     [headed("L", "a\0", {}, 70_000), "a header of 70000 bytes; 65536 are allowed"],
     [headed("g", record("path=a")), "a global pax header sets the path of all files"],
-  ])("and the reason says which: %#", (tar, reason) => {
+  ])("are refused with the reason: %#", (tar, reason) => {
     expect(() => readTar(tar, { ...LIMITS, of_programs: true })).toThrow(reason);
   });
 

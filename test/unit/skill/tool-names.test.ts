@@ -81,7 +81,7 @@ test("R4: entries of allowed-tools as they are found", () => {
   for (const [texts, entries] of table) expect([texts, allowedTools(texts)]).toEqual([texts, entries]);
 });
 
-test("a file is found exactly first, then without regard to letter case where that is one file", () => {
+test("a file is found by its exact name first, then in any letter case if that is one file", () => {
   const paths = ["forms.md", "a/Guide.md", "x.md", "X.md", "cafe\u0301.md"];
   const table: [string, string | null][] = [
     ["FORMS.md", "forms.md"],

@@ -1,4 +1,4 @@
-/** Workflows as files of a skill: what is read, and where what is wrong is. */
+/** Workflows as files of a skill: what is read, and the places of faults. */
 
 import { expect, test } from "vitest";
 import { sha256 } from "../../../src/bytes.ts";

@@ -48,7 +48,7 @@ with open("out.zip", "wb") as f, zipfile.ZipFile(Pipe(f), "w", zipfile.ZIP_DEFLA
         for name in names: z.write(os.path.join(top, name))
 `;
 
-describe("zips of other programs come out as they went in", () => {
+describe("zips of other programs are unpacked unchanged", () => {
   test.each<[string, string[]]>([
     ["zip", ["-qr", "out.zip", "s"]],
     ["zip", ["-qr0", "out.zip", "s"]],
@@ -80,7 +80,7 @@ const file = (name: string, rest: Partial<ZipEntry> = {}): ZipEntry => ({ name, 
 const zeros = new Uint8Array(2_000_000);
 
 describe("hostile zips are refused, with the entry and the reason", () => {
-  test("control: what this test makes can be read", async () => {
+  test("control: a zip made by this test can be read", async () => {
     const zip = await makeZip([file("a"), file("b/c", { deflate: true }), { name: "d/", mode: 0o040755 }], {
       comment: "PK\u0005\u0006 in a comment",
     });

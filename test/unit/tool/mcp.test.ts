@@ -1,4 +1,4 @@
-/** The client of MCP servers, as far as it needs no server; what servers answer is in test/e2e/mcp-client.test.ts. */
+/** The client of MCP servers, without a server; what servers answer is in test/e2e/mcp-client.test.ts. */
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../src/skill/manifest.ts";
 import { addressFault } from "../../../src/tool/mcp/address.ts";
@@ -92,7 +92,7 @@ describe("attack: a server", () => {
   }
   const { signal } = new AbortController();
 
-  test("that asks without end before it answers gets a few answers", async () => {
+  test("gets only a few answers if it asks without end before it answers", async () => {
     const { sent, client } = asking(({ id, method }) => {
       if (method === undefined) return new Response(null, { status: 202 });
       const events = Array.from({ length: 500 }, (_, n) => ({ jsonrpc: "2.0", id: `p${n}`, method: "ping" }));
@@ -105,7 +105,7 @@ describe("attack: a server", () => {
     expect(sent.filter(({ result }) => result !== undefined)).toHaveLength(20);
   });
 
-  test("that lists too much is not read to the end", async () => {
+  test("is not read to the end if it lists too much", async () => {
     const tool = { description: "x".repeat(100_000), inputSchema: { type: "object" } };
     const { sent, client } = asking(({ id }) => {
       const tools = Array.from({ length: 10 }, (_, n) => ({ name: `${id}_${n}`, ...tool }));
@@ -116,7 +116,7 @@ describe("attack: a server", () => {
     expect(sent).toHaveLength(3);
   });
 
-  test("that knows no pages, and repeats its only one, is asked twice", async () => {
+  test("is asked twice if it knows no pages and repeats its only one", async () => {
     const tools = [{ name: "act", inputSchema: { type: "object" } }];
     const { sent, client } = asking(({ id }) =>
       Response.json({ jsonrpc: "2.0", id, result: { tools, nextCursor: "same" } }),
@@ -125,7 +125,7 @@ describe("attack: a server", () => {
     expect(sent).toHaveLength(2);
   });
 
-  test("that lists and answers with endless padding is read in part", async () => {
+  test("is read in part if it lists and answers with endless padding", async () => {
     const nothing = Array.from({ length: 100_000 }, () => 0);
     const { sent, client } = asking(({ id }) => {
       return Response.json({ jsonrpc: "2.0", id, result: { tools: nothing, nextCursor: "more" } });
@@ -266,7 +266,7 @@ describe("headers of arguments", () => {
     ["within a choice", of({}, { anyOf: [of({ a: wants("A") })] }), false],
   ])("%s", (_, schema, holds) => expect(annotationsHold(schema)).toBe(holds));
 
-  test("are those of the values that are there", () => {
+  test("are sent for the values that are present", () => {
     const schema = of({
       a: wants("A"),
       b: wants("B", "boolean"),
@@ -283,7 +283,7 @@ describe("headers of arguments", () => {
   });
 });
 
-test("tools that no model can be told of are left out", () => {
+test("tools that Hull cannot describe to a model are left out", () => {
   const server = { name: "my-docs", url: "https://mcp.example.com/", headers: {}, timeout_ms: 1 };
   const inputSchema = { type: "object" };
   const listed = [

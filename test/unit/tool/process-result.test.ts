@@ -25,7 +25,7 @@ test.each([
   ["an error", message({ error: "boom" }), { kind: "error", error: "boom" }],
   ["the last word counts", message({ error: "first" }) + message({ value: 1 }), { kind: "value", value: 1 }],
   [
-    "what nobody understands",
+    "an unreadable message",
     `\x1ejunk\n${message({ other: 1 })}${message({ value: 2 })}`,
     { kind: "value", value: 2 },
   ],
@@ -79,7 +79,7 @@ test("notes come in order, whatever the pieces", () => {
   }
 });
 
-test("progress is told by whole lines; a long one without an end is told, too", () => {
+test("progress is reported by whole lines; a long one without an end is reported, too", () => {
   const { notes, tail } = read("", 2, "öne\ntwo\nrest");
   expect(notes.map((note) => note.kind === "output" && note.text)).toEqual(["öne\n", "two\n", "rest"]);
   expect(tail).toBe("öne\ntwo\nrest");
@@ -91,7 +91,7 @@ test("progress is told by whole lines; a long one without an end is told, too", 
 test.each([
   ["as a message", (text: string) => message({ value: text })],
   ["as a program's stdout", (text: string) => JSON.stringify(text)],
-])("a result of the largest size passes %s, one beyond is said to be too large", (_, form) => {
+])("a result of the largest size passes %s, a larger one is reported as too large", (_, form) => {
   const most = "x".repeat(MAX_RESULT_BYTES - 2);
   expect(read(form(most), 65_536).result).toEqual({ kind: "value", value: most });
   expect(read(form(`${most}${"x".repeat(100)}`), 65_536).result).toEqual({ kind: "too_large" });

@@ -43,7 +43,7 @@ test("input and ctx.config have the types of their schemas", () => {
   expect(skill.tools).toHaveLength(1);
 });
 
-test("zod/mini infers too, and without schemas there is nothing to read", () => {
+test("zod/mini infers too; without schemas, input and ctx.config are empty", () => {
   const small = tool({
     name: "small",
     description: "d",

@@ -153,7 +153,7 @@ describe("8.2: each row", () => {
     expect(described({ output: schema }).faults).toEqual([`search.output: ${message}`]);
   });
 
-  test("an input that is no object is refused, and what is no schema", () => {
+  test("an input that is no object, or no schema, is refused", () => {
     expect(described({ input: z.string() }).faults).toEqual(["search.input: must be an object"]);
     expect(described({ input: { type: "object" } }).faults).toEqual([
       "search.input: is not a schema of zod 4",
@@ -243,7 +243,7 @@ describe("8.2: configuration", () => {
   });
 });
 
-test("each member of a definition has its key, and zod/mini will do", () => {
+test("each member of a definition has its key, and may be of zod/mini", () => {
   const skill = defineSkill({
     name: "s",
     description: "d",

@@ -57,22 +57,36 @@ describe("when a history is compacted", () => {
   type Mode = "preflight" | "auto" | "idle";
   it.each<[string, number, Partial<CompactionOptions>, number | null, Mode, string | null]>([
     ["at the threshold, before a turn", 48_000, {}, null, "preflight", "preflight"],
-    ["under it", 47_999, {}, null, "preflight", null],
+    ["under the threshold", 47_999, {}, null, "preflight", null],
     ["at the threshold, after tools", 48_000, {}, null, "auto", null],
-    ["over it", 48_001, {}, null, "auto", "auto"],
-    ["the default stays within 65 % of the window", 5324, {}, 8192, "preflight", "preflight"],
-    ["and not under", 5323, {}, 8192, "preflight", null],
-    ["what the user set, within 75 %", 6143, { threshold_tokens: 9000 }, 8192, "preflight", null],
-    ["of the window", 6144, { threshold_tokens: 9000 }, 8192, "preflight", "preflight"],
+    ["over the threshold, after tools", 48_001, {}, null, "auto", "auto"],
+    ["65 % of the window caps the default: reached", 5324, {}, 8192, "preflight", "preflight"],
+    ["65 % of the window caps the default: one token below", 5323, {}, 8192, "preflight", null],
+    [
+      "75 % of the window caps the user's threshold: one token below",
+      6143,
+      { threshold_tokens: 9000 },
+      8192,
+      "preflight",
+      null,
+    ],
+    [
+      "75 % of the window caps the user's threshold: reached",
+      6144,
+      { threshold_tokens: 9000 },
+      8192,
+      "preflight",
+      "preflight",
+    ],
     ["false: never", 1_000_000, { auto: false }, 200_000, "preflight", null],
-    ["not on idle either", 1_000_000, { auto: false }, 200_000, "idle", null],
+    ["false: not on idle either", 1_000_000, { auto: false }, 200_000, "idle", null],
     ["absent: on idle", 48_001, { auto: null }, null, "idle", "idle"],
     ["absent: not before a turn", 100_000, { auto: null }, null, "preflight", null],
     ["absent, Claude, 151k", 151_000, { auto: null }, 200_000, "preflight", "hard_limit"],
     ["absent, Claude, 150k", 150_000, { auto: null }, 200_000, "auto", null],
-    ["a small window", 4096, { auto: null }, 1000, "auto", null],
-    ["has a least hard limit", 4097, { auto: null }, 1000, "auto", "hard_limit"],
-    ["which options set themselves", 11, { auto: null, hard_limit_tokens: 10 }, null, "auto", "hard_limit"],
+    ["a small window, at the least hard limit", 4096, { auto: null }, 1000, "auto", null],
+    ["a small window, over the least hard limit", 4097, { auto: null }, 1000, "auto", "hard_limit"],
+    ["a hard limit from the options", 11, { auto: null, hard_limit_tokens: 10 }, null, "auto", "hard_limit"],
   ])("%s: %i tokens", (_, count, changes, window, mode, expected) => {
     const options = { ...OPTIONS, threshold_tokens: null, ...changes };
     const plan = dueCompaction(tokens(count), "", options, window, mode);
@@ -108,13 +122,13 @@ describe("where it is cut", () => {
   it.each([
     ["messages up to keep_first + keep_last stay", "uaua", 2, 2, null],
     ["the cut moves back to a user's message", "uauaua", 0, 1, "Sua"],
-    ["however far", "uaucrcra", 0, 2, "Sucrcra"],
+    ["the cut moves back to it however far it is", "uaucrcra", 0, 2, "Sucrcra"],
     ["within one prompt, to a turn: call and result stay together", "ucrcrcr", 0, 3, "Scrcr"],
-    ["also where the first user's message was reached before", "Sucrcr", 0, 1, "Scr"],
+    ["within one prompt, to a turn, also after a summary", "Sucrcr", 0, 1, "Scr"],
     ["results stay with the calls that are kept first", "ucruaua", 2, 1, "ucrSua"],
     ["a summary alone is not summarised again", "Su", 0, 1, null],
-    ["nor is one with its turn", "Scr", 0, 1, null],
-    ["all of it", "uaua", 0, 0, "S"],
+    ["a summary with its turn is not summarised again", "Scr", 0, 1, null],
+    ["with nothing to keep, all messages are summarised", "uaua", 0, 0, "S"],
   ])("%s", (_, letters, keep_first, keep_last, expected) => {
     const messages = written(letters);
     const wanted = { mode: "auto" as const, before: 9, strategy: "truncate" as const };
@@ -134,7 +148,7 @@ describe("summaries", () => {
     );
   };
 
-  it("truncate: at most 15 messages of 500 characters, then how many more", () => {
+  it("truncate: at most 15 messages of 500 characters, then the number of the others", () => {
     const lines = summary(
       [said("z".repeat(900)), ...Array.from({ length: 17 }, () => user("u"))],
       "truncate",
@@ -290,7 +304,7 @@ describe("in a run", () => {
     });
   });
 
-  it("once after the tools of a turn, however much is left", async () => {
+  it("happens once after the tools of a turn, however much is left", async () => {
     const asked: number[] = [];
     const { records } = await play({
       spec: {

@@ -1,4 +1,4 @@
-/** What a run that another one delegated has left. */
+/** What another run leaves to a run that it delegates. */
 import { describe, expect, it } from "vitest";
 import { ceilingsOf, NO_CEILINGS, narrowed, refusal } from "../../../../src/engine/agent/delegation.ts";
 import { judgeCall } from "../../../../src/engine/agent/policy.ts";
@@ -83,7 +83,7 @@ describe("a delegated run", () => {
     expect(narrowed(SPEC, left, "own").tool_hooks).toEqual([hook]);
   });
 
-  it("has what the run above has not used, and those below it, while that run goes on", () => {
+  it("has what the run above has not used, and those below it, while that run continues", () => {
     const spec = {
       ...SPEC,
       token_budget: 100,

@@ -1,4 +1,4 @@
-/** What reaches a run from outside while it goes on. */
+/** What reaches a run from outside while it continues. */
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { applyAgentRecord, fold } from "../../../../src/engine/agent/apply.ts";
@@ -39,7 +39,7 @@ describe("a message during the last model call", () => {
     }
   });
 
-  it("also where the call ends with tools and the sentinel; feedback does the same", async () => {
+  it("keeps a run going if the call ends with tools and the sentinel; so does feedback", async () => {
     const replies: Reply[] = [{ text: "##DONE##", calls: [["edit", {}]] }, "##DONE##"];
     const spec = { persistent: true, tools: [tool("edit")] };
     const { run, requests } = await play({ spec, replies, incoming: { 1: [hint] } });
@@ -47,7 +47,7 @@ describe("a message during the last model call", () => {
     expect(requests[1] && userTexts(requests[1])).toContain('<hull_feedback kind="hint">x</hull_feedback>');
   });
 
-  it("waits for the next run if this one may not continue, and where it should wait", async () => {
+  it("waits for the next run if this one may not continue, or if its delivery says so", async () => {
     const late = { 1: [says("late", "finish_step")] };
     const used = await play({ spec: { max_iterations: 1 }, replies: ["one"], incoming: late });
     expect([used.run.status, used.state.waiting.length]).toEqual(["done", 1]);

@@ -40,7 +40,7 @@ export interface Script {
     attempt: number,
   ) => Promise<Partial<AgentToolResult> | string>;
   signal?: AbortSignal;
-  /** In place of a clock that goes on by 1 ms at each look. */
+  /** In place of a clock that advances by 1 ms with each reading. */
   now?: () => number;
   after?: (ms: number, fire: () => void) => () => void;
   hooks?: Record<string, (payload: Json) => Json>;
@@ -157,7 +157,7 @@ export const SPEC: AgentSpec = {
 
 let now = 1_700_000_000_000;
 
-/** Plays a run from its start, or goes on with a given state. */
+/** Plays a run from its start, or continues from a given state. */
 export async function play(script: Script): Promise<Played> {
   const spec = { ...SPEC, ...script.spec };
   const start: AgentRecord = { v: 1, at: now, type: "run_started", run: spec.run_id, spec };
@@ -280,7 +280,7 @@ export function userTexts({ messages }: AgentRequest): string[] {
   );
 }
 
-/** What the model was shown as results of tools. */
+/** The results of tools that the model reads. */
 export function toolTexts({ messages }: AgentRequest): string[] {
   return messages.flatMap((message) =>
     message.role === "tool" ? message.results.map(({ content }) => content) : [],
@@ -309,7 +309,7 @@ export const says = (text: string): AgentSpec["prompt"] => [
   { role: "user", content: [{ type: "text", text }] },
 ];
 
-/** The user says something while the run goes on. */
+/** The user sends a message while the run continues. */
 export const received = (text: string) => ({
   v: 1 as const,
   at: 1,

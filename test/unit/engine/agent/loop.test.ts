@@ -231,7 +231,7 @@ describe("tools", () => {
     expect([attempts, run.successful_tools]).toEqual([[0, 0, 1, 1, 2], ["edit"]]);
   });
 
-  it("the same call with the same result: a hint, then a redirect, then it is not made", async () => {
+  it("the same call with the same result: first a hint, then a redirect, then Hull does not make the call", async () => {
     const four = [call(), call(), call(), call(), "end"];
     const { requests, executed } = await play({ spec: { tools: [edit] }, replies: four });
     const texts = requests.at(-1) === undefined ? [] : toolTexts(requests.at(-1) ?? SPEC_REQUEST);

@@ -1,4 +1,4 @@
-/** Which calls of a turn are made side by side, and what becomes of them when something goes wrong. */
+/** Which calls of a turn run in parallel, and what happens to them after a fault. */
 import { describe, expect, it } from "vitest";
 import { applyAgentRecord } from "../../../../src/engine/agent/apply.ts";
 import type { AgentRecord } from "../../../../src/engine/agent/records.ts";
@@ -63,7 +63,7 @@ describe("calls of a turn", () => {
       {},
       ["edit plain read", "write", "edit"],
     ],
-    ["a level below writing is none", ["look", "look"], {}, ["look look"]],
+    ["a level below writing does not make a tool a writing one", ["look", "look"], {}, ["look look"]],
     [
       "the run's policy declares for a tool",
       ["plain", "plain", "read"],
@@ -106,7 +106,7 @@ describe("calls of a turn", () => {
     expect(settled.filter((row) => row.length > 0)).toEqual([["look"], ["look"], ["read"], ["plain"]]);
   });
 
-  it("that repeat one another are numbered in call order, whichever ends first", async () => {
+  it("are numbered in call order if they repeat one another, whichever ends first", async () => {
     const ends: (() => void)[] = [];
     const { requests } = await play({
       spec: { tools: TOOLS },
@@ -126,7 +126,7 @@ describe("calls of a turn", () => {
   });
 
   it.each([true, false])(
-    "that are refused are listed in call order (counted from the turn on: %s)",
+    "are listed in call order if they are refused (counted from the turn on: %s)",
     async (counts) => {
       const { records, run } = await play({
         spec: { tools: TOOLS, policies: { ...SPEC.policies, policy: { tools: ["look"] } } },
@@ -148,7 +148,7 @@ describe("calls of a turn", () => {
     },
   );
 
-  it("of a dead run attempt are each resumed, and only those without a result", async () => {
+  it("are each resumed if their run attempt died, unless they have a result", async () => {
     const first = await play({
       spec: { tools: TOOLS },
       replies: [turn(["plain", "look", "read"]), "end"],

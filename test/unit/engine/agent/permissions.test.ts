@@ -83,7 +83,7 @@ describe("a grant for the session is of its own kind", () => {
   };
   const needsPerson = { approval_policy: { require_approval: ["edit"] } };
 
-  it("what a person approved is not permitted by it", async () => {
+  it("a person's approval does not replace a hook's permission", async () => {
     const spec = { tools: [edit], ...policies(needsPerson) };
     const waiting = await play({ spec, replies: [call()] });
     const first = await play({ spec, replies: ["end"], state: approved(waiting.state) });
@@ -91,7 +91,7 @@ describe("a grant for the session is of its own kind", () => {
     expect(becomes(await further(first, refused(), false))).toBe("edit");
   });
 
-  it("what a hook permitted is not approved by it", async () => {
+  it("a hook's permission does not replace a person's approval", async () => {
     const spec = { tools: [edit], ...policies(refused()) };
     const first = await play({ spec, replies: [call(), "end"], hooks: asks("session") });
     expect(becomes(await further(first, refused(), false))).toBe("runs");
@@ -122,16 +122,21 @@ describe("a capability policy", () => {
 
   it.each<[string, JsonObject, JsonObject, string]>([
     ["a constraint names tools by a glob", constraint("ed*"), { text: "prod" }, "edit"],
-    ["that of other tools counts for nothing", constraint("x*"), { text: "prod" }, "runs"],
+    ["a constraint of other tools has no effect", constraint("x*"), { text: "prod" }, "runs"],
     ["a name with dots leads into an argument", nested, { to: { stage: "test-1" } }, "runs"],
-    ["which may break it", nested, { to: { stage: "prod" } }, "edit"],
+    [
+      "a name with dots leads to an argument that breaks the constraint",
+      nested,
+      { to: { stage: "prod" } },
+      "edit",
+    ],
     [
       "no argument of that name stands in for it",
       nested,
       { to: { stage: "prod" }, "to.stage": "test-1" },
       "edit",
     ],
-    ["nothing breaks it as well", nested, { to: 7 }, "edit"],
+    ["an absent argument breaks the constraint too", nested, { to: 7 }, "edit"],
     ["tools are blocked by globs", { blocked_tools: ["e*"] }, {}, "edit"],
     [
       "its own annotations say which arguments are paths",

@@ -42,10 +42,10 @@ describe("a call of a tool at or above the level", () => {
       { tools: [risky("safe")], policies: required("safe") },
       ["asks: safe"],
     ],
-    ["a risk that nobody knows", { tools: [tool("deploy")], policies: required("safe") }, "runs"],
-    ["the deployment's", { tools: [risky("moderate", true)] }, ["asks: moderate"]],
+    ["a tool of unknown risk", { tools: [tool("deploy")], policies: required("safe") }, "runs"],
+    ["a level of the deployment", { tools: [risky("moderate", true)] }, ["asks: moderate"]],
     [
-      "the deployment's, lowered by the run",
+      "a level of the deployment, lowered by the run",
       { tools: [risky("moderate", true)], policies: required("none") },
       ["asks: moderate"],
     ],

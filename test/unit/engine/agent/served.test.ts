@@ -1,4 +1,4 @@
-/** A call of a served skill as a run: its rounds, its answer, its deadline, and what its model is told. */
+/** A call of a served skill as a run: its rounds, its answer, its deadline, and what its model reads. */
 import { describe, expect, it } from "vitest";
 import { applyAgentRecord } from "../../../../src/engine/agent/apply.ts";
 import type { AgentRecord } from "../../../../src/engine/agent/records.ts";
@@ -23,7 +23,7 @@ const terms = (max_tool_rounds: number): Partial<AgentSpec> => ({
   },
 });
 
-/** The answer, or the code of why there is none. */
+/** The answer, or the code of the failure. */
 function answerOf(run: RunState): string[] {
   try {
     const { text, finish_reason } = servedAnswer(run);
@@ -81,14 +81,14 @@ const SCENARIOS: Record<string, Scenario> = {
     tool_calls: 1,
     choices: [undefined, "none"],
   },
-  "text beside forbidden calls in the last round is the answer": {
+  "text next to forbidden calls in the last round is the answer": {
     replies: [again, { text: "enough", calls: [["a", {}]] }],
     rounds: 1,
     answer: ["enough", "stop"],
     model_calls: 2,
     tool_calls: 1,
   },
-  "a pause goes on and counts as a round": {
+  "a pause continues and counts as a round": {
     replies: [{ text: "part", stop: "pause" }, "whole"],
     answer: ["whole", "stop"],
     model_calls: 2,
@@ -125,7 +125,7 @@ const SCENARIOS: Record<string, Scenario> = {
     model_calls: 1,
     tool_calls: 0,
   },
-  "a call that it has no tool for": {
+  "a call of a tool that it does not have": {
     replies: [{ calls: [["nonesuch", {}]] }, "done"],
     answer: ["done", "stop"],
     model_calls: 2,

@@ -31,19 +31,19 @@ test("a matched skill binds its servers before the model is called, and once", a
 
 test.each<[string, Parameters<typeof play>[0]]>([
   ["loads", { replies: [{ calls: [["load_skill", { name: "docs" }]] }, "ok"], spec: { prompt: says("hm") } }],
-  ["is told to follow by its name", { replies: ["ok"], spec: { prompt: says("/docs now") } }],
-])("the same for one that the model %s", async (_, { replies, spec }) => {
+  ["sees because a message names it", { replies: ["ok"], spec: { prompt: says("/docs now") } }],
+])("a skill that the model %s binds its servers too", async (_, { replies, spec }) => {
   const played = await play({ spec: { ...spec, skills: [DOCS] }, replies, bind: () => BOUND });
   expect(offered(played.requests.at(-1) ?? expect.fail())).toContain("wiki__find");
   expect(binds(played)).toBe(1);
 });
 
-test("without the skill there is no binding", async () => {
+test("a skill that is not active binds no server", async () => {
   const played = await play({ spec: { skills: [DOCS], prompt: says("hm") }, replies: ["ok"] });
   expect([offered(played.requests[0] ?? expect.fail()), binds(played)]).toEqual([["load_skill"], 0]);
 });
 
-test("a skill that is dropped takes its servers along, and binds them again with its next activation", async () => {
+test("a deactivated skill unbinds its servers, and binds them again with its next activation", async () => {
   const other = skill("cooking");
   const spec = {
     skills: [DOCS, other],

@@ -1,4 +1,4 @@
-/** Skills that messages name, what their text leaves open, and their files. */
+/** Skills that messages name, placeholders in their text, and their files. */
 import { describe, expect, test } from "vitest";
 import { instructions } from "../../../../src/engine/agent/skill-text.ts";
 import { goOn, offered, play, SPEC, says, skill, tool, toolTexts, userTexts } from "./harness.ts";
@@ -32,7 +32,7 @@ describe("messages that begin with a skill's name", () => {
     else expect([active, system]).toEqual([found.played.run.loaded[0], expect.stringContaining(body)]);
   });
 
-  test("also where no skill is matched", async () => {
+  test("are loaded even if no skill is matched", async () => {
     const skill_match = { strategy: "none", top_n: 1, sticky: true };
     const { records, run } = await play({
       spec: { skills, prompt: says("/my-skill do it"), skill_match },
@@ -42,7 +42,7 @@ describe("messages that begin with a skill's name", () => {
     expect(records.filter(({ type }) => type === "skills_matched")).toEqual([]);
   });
 
-  test("its hook is called once; a later run of the session still has the instructions", async () => {
+  test("its activation hook is called once; a later run of the session still has the instructions", async () => {
     const { played } = await sent("/my-skill do it");
     expect(played.hooks.map(({ hook }) => hook)).toEqual(["on"]);
     const state = goOn(played, { run_id: "run_2", skills, prompt: says("more") });
@@ -51,7 +51,7 @@ describe("messages that begin with a skill's name", () => {
     expect(second.hooks).toEqual([]);
   });
 
-  test("one that comes while the run continues", async () => {
+  test("a message while the run continues may name a skill too", async () => {
     const { requests } = await play({
       spec: { skills, tools: [tool("t")] },
       replies: [{ calls: [["t", {}]] }, "ok"],
@@ -73,7 +73,7 @@ describe("messages that begin with a skill's name", () => {
   });
 });
 
-test("what a body leaves open: arguments, the folder, the session; a second $ keeps it; prices stay", () => {
+test("placeholders in a body: arguments, the folder, the session; a second $ keeps one as text; prices stay", () => {
   const prompt = "$ARGUMENTS|$1|$$1|$$x$$|${HARN_SKILL_DIR}/a|${HULL_OTHER}|$${HULL_SKILL_DIR}";
   const shown = (given: string) =>
     instructions(skill("s", { prompt, files: { paths: [], count: 0 } }), {
@@ -155,7 +155,7 @@ describe("read_skill_resource", () => {
     expect(JSON.parse(toolTexts(requests[1] ?? expect.fail())[0] ?? "").error).toContain(words);
   });
 
-  test("of a hidden skill once a person has activated it", async () => {
+  test("reads a hidden skill's file once a person has activated it", async () => {
     expect((await read({ skill: "hidden", path: "references/a.md" }, "/hidden go")).executed).toHaveLength(1);
   });
 

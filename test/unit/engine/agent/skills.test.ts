@@ -78,7 +78,7 @@ describe("matching", () => {
     expect(requests[0]?.system).not.toContain("Active skill");
   });
 
-  test("not sticky: dropped before begun, hooks in that order; unchanged, only the match", async () => {
+  test("not sticky: old skills end before new ones begin, hooks in that order; without a change, only the match is recorded", async () => {
     const skills = [
       skill("alpha", { on_activate: "a+", on_deactivate: "a-" }),
       skill("beta", { on_activate: "b+", on_deactivate: "b-" }),
@@ -338,7 +338,7 @@ describe("load_skill", () => {
     expect(answer(await load({ name: "a", require_signature: true }, [signed]))).toContain("BODY OF a");
   });
 
-  test("a second time it is a short note; a new version is announced; an active one is there already", async () => {
+  test("answers a second call with a short note, announces a new version, and says if the skill is active already", async () => {
     const call = { calls: [["load_skill", { name: "a" }] as [string, object]] };
     const replies = () => JSON.parse(JSON.stringify([call, call, "ok"]));
     const first = await play({ spec: { skills: [skill("a")] }, replies: replies() });
@@ -361,7 +361,7 @@ describe("load_skill", () => {
     expect(answer(active)).toContain("active already");
   });
 
-  test("compaction does not take the instructions away, nor are they cut", async () => {
+  test("compaction neither removes nor cuts the instructions", async () => {
     const prompt = "X".repeat(40_000);
     const first = await load({ name: "a" }, [skill("a", { prompt })]);
     expect(answer(first)).toContain(prompt);

@@ -1,4 +1,4 @@
-/** What a daemon's wake has used, also one that an earlier version of Hull began. */
+/** What a daemon's wake has used, including one that an earlier version of Hull began. */
 import { expect, test } from "vitest";
 import { spentInWake } from "../../../../src/engine/agent/spent.ts";
 import { newRun, type RunState } from "../../../../src/engine/agent/state.ts";
@@ -10,7 +10,7 @@ const delegated = { tokens: 1000, cost_usd: 0.2 };
 const own = { tokens: 30, cost_usd: 0.1 };
 
 test.each<[string, Partial<RunState>, [tokens: number, cost_usd: number]]>([
-  ["the first one", { delegated }, [1110, 0.7]],
+  ["the first wake", { delegated }, [1110, 0.7]],
   ["without sub-agents", { wakeFrom: { ...own, delegated: { tokens: 0, cost_usd: 0 } } }, [80, 0.4]],
   [
     "with sub-agents",

@@ -81,8 +81,8 @@ describe("tool hooks", () => {
 
   it.each<[string, boolean, JsonObject, number]>([
     ["the deployment's own hook may change what was approved", false, { path: "b" }, 1],
-    ["an uploaded skill's may not", true, { path: "b" }, 0],
-    ["and may leave it as it is", true, { path: "a" }, 1],
+    ["an uploaded skill's hook may not change what was approved", true, { path: "b" }, 0],
+    ["an uploaded skill's hook may leave the arguments unchanged", true, { path: "a" }, 1],
   ])("%s", async (_, fresh, args, executed) => {
     const target = { slug: "s", module: "m", exportName: "turn", fresh };
     const played = await play({
@@ -116,7 +116,7 @@ describe("tool hooks", () => {
     expect(stored).toBeLessThan(types.findIndex((row) => row.includes("hook_settled")));
   });
 
-  it("max_output bounds a result, a compress_callback takes the built-in's place", async () => {
+  it("max_output bounds a result, a compress_callback replaces the built-in one", async () => {
     const long = "x".repeat(5000);
     const cut = await play({
       spec: { tools: [edit], tool_hooks: [hook({ max_output: 400 })] },

@@ -1,4 +1,4 @@
-/** `max_tool_rounds` of a skill that a run is: the last model call may only answer. */
+/** `max_tool_rounds` of a run of a skill: the last model call may only answer. */
 import { describe, expect, it } from "vitest";
 import { applyAgentRecord } from "../../../../src/engine/agent/apply.ts";
 import type { AgentSpec } from "../../../../src/engine/agent/spec.ts";
@@ -15,11 +15,11 @@ const rounds = (max_tool_rounds: number): Partial<AgentSpec> => ({
 describe("after its last round of tools a run", () => {
   it.each<[string, Partial<AgentSpec>, Reply, string]>([
     ["is done with the answer", {}, "Enough.", "done"],
-    ["takes the text beside calls", {}, { text: "Enough.", calls: [["edit", {}]] }, "done"],
-    ["has used up its budget if there is none", {}, calls(), "budget_exhausted"],
+    ["takes the text next to calls", {}, { text: "Enough.", calls: [["edit", {}]] }, "done"],
+    ["has used up its budget if there is no text", {}, calls(), "budget_exhausted"],
     ["looks for no calls in the text", {}, '<tool_call>{"name":"edit","arguments":{}}</tool_call>', "done"],
-    ["that is persistent wants its sentinel", { persistent: true }, "##DONE##", "done"],
-    ["that is persistent has no further call", { persistent: true }, "Enough.", "budget_exhausted"],
+    ["is done with its sentinel if it is persistent", { persistent: true }, "##DONE##", "done"],
+    ["makes no further call if it is persistent", { persistent: true }, "Enough.", "budget_exhausted"],
   ])("%s", async (_, spec, last, status) => {
     const replies = [calls(), calls({ a: 1 }), last, "Too late."];
     const { run, requests, executed } = await play({ spec: { ...rounds(2), ...spec }, replies });
@@ -30,7 +30,7 @@ describe("after its last round of tools a run", () => {
   it.each([
     ["Enough.", "done"],
     ['<tool_call>{"name":"edit","arguments":{"a":1}}</tool_call>', "budget_exhausted"],
-  ])("gets no tools that are called in text: %s", async (last, status) => {
+  ])("offers no tools in text: %s", async (last, status) => {
     const written = '<tool_call>{"name":"edit","arguments":{}}</tool_call>';
     const spec = { ...rounds(1), tool_format: "text" as const };
     const { run, requests, executed } = await play({ spec, replies: [written, last] });

@@ -1,4 +1,4 @@
-/** What the loop tells of itself beside messages. */
+/** What the loop reports in addition to messages. */
 import { expect, test } from "vitest";
 import { fold } from "../../../../src/engine/agent/apply.ts";
 import { readingOf } from "../../../../src/engine/agent/reader.ts";
@@ -26,9 +26,9 @@ async function traced(script: Script) {
 }
 
 test.each<[string, Script, object[]]>([
-  ["an answer tells nothing more", { replies: ["done"] }, []],
+  ["an answer adds no entry", { replies: ["done"] }, []],
   [
-    "a turn with calls ends with what they came to",
+    "a turn with calls ends with their outcomes",
     {
       spec: { tools: [tool("edit"), tool("read", {}, ["path"])] },
       replies: [
@@ -139,27 +139,27 @@ test.each<[string, Script, object[]]>([
     [{ kind: "LoopStuck", iteration: 1, text: "working" }],
   ],
   [
-    "out of iterations",
+    "how it ended: out of iterations",
     { spec: { ...edit, max_iterations: 1 }, replies: [{ calls: [["edit", {}]] }] },
     [{ kind: "TurnEnd" }, { kind: "BudgetExhausted", max_iterations: 1 }],
   ],
   [
-    "out of tokens",
+    "how it ended: out of tokens",
     { spec: { persistent: true, token_budget: 15 }, replies: ["##DONE##"] },
     [{ kind: "BudgetExhausted", token_budget: 15 }],
   ],
   [
-    "out of money",
+    "how it ended: out of money",
     { spec: { ...edit, total_budget_usd: 1 }, replies: [{ calls: [["edit", {}]] }], cost_usd: 1 },
     [{ kind: "TurnEnd" }, { kind: "BudgetExhausted", total_budget_usd: 1 }],
   ],
   [
-    "refused by a budget",
+    "how it ended: refused by a budget",
     { spec: { max_iterations: 1 }, replies: [new BudgetExceeded(REFUSAL)] },
     [{ kind: "BudgetExhausted", scope: "session:desk", max_cost_usd: 2 }],
   ],
   [
-    "in another phase",
+    "how it ended: in another phase",
     { spec: { persistent: true, break_unless_phase: "plan" }, replies: ["next_phase: act"] },
     [{ kind: "PhaseChange", from: "plan", to: "act" }],
   ],

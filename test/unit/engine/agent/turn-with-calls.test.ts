@@ -20,7 +20,13 @@ const closes: Reply = { text: DONE, calls: [["task_ledger", { items: [{ id: "1",
 describe("a turn with calls and a sentinel", () => {
   it.each<[string, Partial<AgentSpec>, Reply[], object, unknown[]]>([
     ["ends the run with the calls that satisfy its gate: verification", verified, [run], {}, ["done", 1, []]],
-    ["the task ledger", open, [closes], {}, ["done", 1, []]],
+    [
+      "ends the run with the calls that satisfy its gate: the task ledger",
+      open,
+      [closes],
+      {},
+      ["done", 1, []],
+    ],
     [
       "does not end it where verification fails now, though it passed before",
       verified,
@@ -34,7 +40,7 @@ describe("a turn with calls and a sentinel", () => {
       ["done", 4, ["verification_gate"]],
     ],
     [
-      "nor where the result of the verification holds a failure, until it holds a success",
+      "does not end it where the result of the verification holds a failure, until it holds a success",
       verified,
       [run, run],
       {
@@ -46,7 +52,7 @@ describe("a turn with calls and a sentinel", () => {
       ["done", 2, ["verification_gate"]],
     ],
     [
-      "nor where items are open",
+      "does not end it where items are open",
       { ...open, tools: [tool("edit")] },
       [{ text: DONE, calls: [["edit", {}]] }, closes],
       {},
@@ -80,13 +86,13 @@ describe("calls in text", () => {
   const text: Partial<AgentSpec> = { tool_format: "text", tools: [tool("edit")] };
   const roles = (messages: readonly Message[]): string[] => messages.map(({ role }) => role);
 
-  it("what is said of their form comes behind their results", async () => {
+  it("feedback on their form comes after their results", async () => {
     const { state, run: played } = await play({ spec: text, replies: ['edit({"a": 1})', "end"] });
     expect(roles(state.visible)).toEqual(["user", "assistant", "tool", "user", "assistant"]);
     expect(played.feedback.map(({ kind }) => kind)).toEqual(["protocol_violation"]);
   });
 
-  it("a call that cannot be read is told of, though another one was carried out", async () => {
+  it("feedback names an unreadable call even if another call was executed", async () => {
     const good = '<tool_call>{"name":"edit","arguments":{}}</tool_call>';
     const { run: played, executed } = await play({
       spec: text,

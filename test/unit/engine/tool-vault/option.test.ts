@@ -113,7 +113,7 @@ describe("the searcher", () => {
   });
 });
 
-describe("what is refused before anything is sent", () => {
+describe("what is refused before any request", () => {
   const some = [tool("run", "Runs"), deferred("deploy", "Deploys")];
   const all = [deferred("deploy", "Deploys"), deferred("rollback", "Undoes")];
   it.each<[string, typeof some, Json, SearchTarget, RegExp]>([
@@ -121,7 +121,7 @@ describe("what is refused before anything is sent", () => {
     ["all deferred, client", all, { mode: "client" }, OLD_GPT, /at least one tool.*Anthropic answers 400/s],
     ["no tools", [], true, CLAUDE, /there are no tools/],
     [
-      "native where there is none",
+      "native where the provider has no search",
       some,
       { mode: "native" },
       OLD_GPT,

@@ -38,7 +38,7 @@ async function answer(option: Json, query: Json, delegate?: SearchDelegate): Pro
 }
 
 describe("client mode", () => {
-  it("shows the search first and no deferred tool; found tools are there in the next turn", async () => {
+  it("shows the search first and no deferred tool; offers found tools in the next turn", async () => {
     const vault = clientVault(TOOLS);
     const first = offer(vault, EMPTY_VAULT);
     expect(first.tools.map(({ name }) => name)).toEqual(["hull_tool_search", "run"]);
@@ -110,7 +110,7 @@ describe("results", () => {
 
   it.each<[string, Json, object]>([
     [
-      "its order, without strangers and repeats",
+      "its order, without unknown and repeated names",
       { tool_names: ["send_mail", "run", "x", 1, "open_file", "send_mail"] },
       found("send_mail", "open_file"),
     ],
@@ -169,7 +169,7 @@ describe("promotion", () => {
     ["a search does not refresh age", ["a", "b"], ["a", "c"], 2 * size, ["b", "c"], ["c"]],
     ["too large for the budget: nothing is evicted", ["a"], ["huge"], size, ["a"], []],
     ["hits of one search: the best stay", ["a"], ["b", "c", "d"], 2 * size, ["b", "c"], ["b", "c"]],
-    ["a large one is passed over, a smaller one is not", ["a"], ["huge", "b"], 2 * size, ["a", "b"], ["b"]],
+    ["a large tool is skipped, a smaller one is not", ["a"], ["huge", "b"], 2 * size, ["a", "b"], ["b"]],
   ])("%s", (_, start, found, budget, names, added) => {
     expect(promoted(start, found, budget)).toEqual({ state: { promoted: names }, added });
   });
@@ -292,7 +292,7 @@ test("the stub listing names the search and what it finds, by first sentences", 
   expect(stubListing(vaultOf(TOOLS, { include_stub_listing: true }, CLAUDE), all)).toBe(null);
 });
 
-test("without a search tools go out as they are, and nothing is searched", async () => {
+test("without a search, Hull sends tools unchanged, and searches nothing", async () => {
   const tools = TOOLS.map((definition) => ({ ...agentTool(definition.name), definition }));
   const calls: [string, JsonObject][] = [["hull_tool_search", { query: "x" }]];
   const played = await play({ spec: { tools, tool_search: false }, replies: [{ calls }, "done"] });

@@ -13,14 +13,14 @@ const MOST_MB = 32;
 const TEXT = 8 * 1024;
 const TRANSCRIPT = 64 * 1024;
 
-/** What V8 holds after everything that nobody needs is gone. */
+/** The memory that V8 holds after a garbage collection. */
 function heldMb(): number {
   setFlagsFromString("--expose-gc");
   runInNewContext("gc")();
   return getHeapStatistics().used_heap_size / 1024 / 1024;
 }
 
-/** As an attempt's session tells of an agent that spoke at length. */
+/** The events of an attempt whose agent said much. */
 function outcomeOf(item: number): Outcome {
   const text = `${item} `.padEnd(TEXT, "x");
   return completed("success", "success", {

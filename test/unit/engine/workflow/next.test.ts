@@ -45,7 +45,7 @@ describe("nodes that pass artifacts on", () => {
   it.each<[what: string, node: JsonObject, more: object]>([
     ["a reduce", { kind: "reduce" }, {}],
     ["a map without work", { kind: "map", map_policy: { item_artifact_kind: "artifact" } }, { artifacts }],
-  ])("%s that follows itself does so only as far as a run may hold", (_, node, more) => {
+  ])("%s that follows itself repeats only as far as a run may hold its artifacts", (_, node, more) => {
     const { state, status } = new Play({ nodes: { n: node }, edges: [{ from: "n", to: "n" }] }, more);
     expect([status, state.stages.at(-1)?.error?.code]).toEqual(["paused", "output_too_large"]);
     const held = state.artifacts.reduce((sum, one) => sum + (one.text ?? "").length, 0);
@@ -73,14 +73,14 @@ describe("branches side by side", () => {
     expect(play.end("a").open).toEqual(["b"]);
   });
 
-  it("8 where nothing is said", () => {
+  it("8 where max_concurrent is absent", () => {
     const nodes = Object.fromEntries(Array.from({ length: 10 }, (_, i) => [`n${i}`, {}]));
     expect(new Play(forked(nodes)).open).toHaveLength(8);
   });
 });
 
 describe("steps", () => {
-  it("max_steps counts stages, attempts not: what is left is ready for a resumption", () => {
+  it("max_steps counts stages, not attempts: the rest is ready for a resumption", () => {
     const nodes = { a: { retry_policy: { max_attempts: 2 } }, b: {}, c: {} };
     const edges = [
       { from: "a", to: "b" },
@@ -105,7 +105,7 @@ describe("steps", () => {
     },
   );
 
-  it("the edge of the branch counts, else those that name none; max_traversals bounds a loop", () => {
+  it("the run takes the edge of the branch, else those without a branch; max_traversals bounds a loop", () => {
     const graph = {
       entry: "check",
       nodes: { check: {}, fix: {}, after: {} },
@@ -215,7 +215,7 @@ describe("maps", () => {
     expect(play.status).toBe("completed");
   });
 
-  it("without an artifact of any item it has failed", () => {
+  it("a map without an artifact of any item has failed", () => {
     const play = new Play(graph({}));
     for (const n of [0, 1, 2, 3]) play.fail(`map[${n}]`);
     expect(play.state.stages[0]).toMatchObject({ status: "failed", error: { code: "no_output" } });
@@ -335,7 +335,7 @@ describe("waits", () => {
     expect(play.state.stages.at(-1)).toMatchObject({ node_id: "v", error: { code: "timed_out" } });
   });
 
-  it("of two nodes that wait for the same event, the one that waited first takes it", () => {
+  it("if two nodes wait for the same event, the one that waited first takes it", () => {
     const go = { kind: "wait", wait: { event: "paid" } };
     const graph = {
       entry: "f",

@@ -13,7 +13,7 @@ const nameOf = ({ node, attempt, item }: AttemptKey): string =>
 
 export class Play {
   now = 0;
-  /** When there is something to decide though nothing happens. */
+  /** When the run has to decide again even if nothing happens. */
   wake: number | null = null;
   state: WorkflowState;
   /** As a later run attempt folds it from what is stored. */
@@ -44,7 +44,7 @@ export class Play {
     return this.state.stages.map(({ node_id, branch }) => `${node_id} ${branch}`);
   }
 
-  /** What came of an attempt that runs. */
+  /** The result of an attempt that runs. */
   end(name: string, outcome: Outcome = completed("success", "success")): this {
     const key = openAttempts(this.state).find((open) => nameOf(open) === name);
     if (key === undefined) throw new RangeError(`${name} does not run: ${this.open.join(", ")}`);

@@ -28,7 +28,7 @@ const RECORDED: RecordedCalls = {
   left_out: { spans: 7, tools: 2 },
 };
 
-it("at most 1000 spans and 200 tool results, and how many it leaves out", () => {
+it("keeps at most 1000 spans and 200 tool results, and counts those that it leaves out", () => {
   let state: WorkflowState | null = null;
   const apply = (record: WorkflowRecord): void => {
     state = applyRecord(state, record);
@@ -40,12 +40,12 @@ it("at most 1000 spans and 200 tool results, and how many it leaves out", () => 
     apply({ type: "ended", ...key, outcome: completed("success", "success", { recorded: RECORDED }) });
   }
   const record = runDocument(state ?? expect.fail(), new Map());
-  // The span of the run and those of its five stages are beside them.
+  // The span of the run and those of its five stages are counted too.
   expect([record.trace_spans, record.tool_recordings]).toMatchObject([{ length: 1006 }, { length: 200 }]);
   expect(record).toMatchObject({ trace_spans_left_out: 5 * 301 - 1000 + 35, tool_recordings_left_out: 60 });
 });
 
-it("the calls of an attempt within its span, also where a test has skipped time", () => {
+it("keeps the calls of an attempt within its span, also where a test has skipped time", () => {
   const key = { node: "a", visit: 1, attempt: 1, at: 6001 };
   const recorded = { ...RECORDED, spans: RECORDED.spans.slice(0, 1), tools: [] };
   const records: WorkflowRecord[] = [

@@ -1,4 +1,4 @@
-/** What a command comes to, as its model reads it. */
+/** The result of a command, as its model reads it. */
 import { expect, test } from "vitest";
 import { inOrder, shellOutputs } from "../../../../src/engine/workspace-tools/code-tools.ts";
 import {

@@ -22,7 +22,7 @@ test.each([
   ["/s/skills/k/pdf/forms.md", "", { in: "skills", skill: "pdf", path: "forms.md" }],
   ["../../other/x.md", "/s/skills/k/pdf/refs", { in: "skills", skill: "other", path: "x.md" }],
   ["/s/skills/k", "", { in: "skills", skill: null, path: "" }],
-])("the place of %s from %j", (given, cwd, location) => {
+])("the path %s, relative to %j", (given, cwd, location) => {
   expect(locateFile(given, FOLDERS, cwd)).toEqual(location);
 });
 
@@ -36,7 +36,7 @@ test.each([
   "/s/skills/other/pdf/x",
   "/s/skills/k/../../journal",
   "a\0b",
-])("R10: %j is no file of the run", (given) => {
+])("R10: %j is not a file of the run", (given) => {
   expect(locateFile(given, FOLDERS, "")).toHaveProperty("fault");
 });
 
@@ -52,7 +52,7 @@ test.each([
   expect(astray(given, FOLDERS, cwd)).toBe(told);
 });
 
-test("lines have numbers, and what is left out is said", () => {
+test("lines have numbers, and a note says what is left out", () => {
   expect(numberedLines("a\r\nb\n", 1, 2000)).toBe("     1\ta\n     2\tb");
   const text = Array.from({ length: 2500 }, (_, i) => `line ${i + 1}`).join("\n");
   const shown = numberedLines(text, 1, 9999);

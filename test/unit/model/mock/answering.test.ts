@@ -1,4 +1,4 @@
-/** Mocks in the way of calls: through the same attempts, fallbacks and streams as providers. */
+/** Mocks answer calls through the same attempts, fallbacks and streams as providers. */
 import { describe, expect, it, test } from "vitest";
 import type { Message, ModelRequest } from "../../../../src/engine/messages.ts";
 import { ERROR_CATEGORIES, failureClassOf } from "../../../../src/errors/failure-class.ts";
@@ -133,7 +133,7 @@ test.each([...ERROR_CATEGORIES])("an error of the category %s keeps it", async (
   expect(calls).toHaveLength(kind === "transient" ? 3 : 1);
 });
 
-test("the words of a generic error identify it", async () => {
+test("the message of a generic error identifies it", async () => {
   const mock: Mock = { error: { category: "generic", message: "prompt is too long: 9000 tokens" } };
   const error = await failureOf(callModel(REQUEST, ANTHROPIC, mocked([mock]).options));
   expect(error.data.members).toMatchObject({ reason: "context_overflow", offending_tokens: 9000 });
@@ -168,7 +168,7 @@ test("fallbacks: the primary's error, then the next provider's answer", async ()
   expect([turn.provider, turn.blocks]).toEqual(["openai", [{ type: "output_text", text: "from b" }]]);
 });
 
-test("the tools of a text format are noted too", async () => {
+test("the log contains the tools of a text format too", async () => {
   const { options, calls } = mocked([{ text: "t" }]);
   const { tools } = REQUEST;
   await callModel({ ...REQUEST, tools: [], tools_in_text: tools }, ANTHROPIC, options);

@@ -1,4 +1,4 @@
-/** What the mock answers by itself, and how it ends a demo well. */
+/** What the mock answers by itself, and how a demo with it ends. */
 import { describe, expect, it, test } from "vitest";
 import type { Message, ModelRequest, ToolDefinition } from "../../../../src/engine/messages.ts";
 import { defaultTurn, type Manner } from "../../../../src/model/mock/default.ts";
@@ -43,7 +43,7 @@ const answer = (more: Partial<ModelRequest>, { asker = "run", seen = false }: Pa
   return { turn, block, pieces, text: block?.type === "output_text" ? block.text : null };
 };
 
-describe("by itself", () => {
+describe("the mock by itself", () => {
   it("calls the first tool with placeholders, and again after its answer", () => {
     const first = answer({ tools: [TOOL, { ...TOOL, name: "other" }] });
     const call = { type: "tool_call", id: "mock_call_1", name: "greet", arguments: { who: "", ...FILLED } };
@@ -126,7 +126,7 @@ test("a demo: the tool gets the prompt, and the stream has its result", () => {
   expect(after.text).toMatch(/hello all[\s\S]*hi there/);
 });
 
-test("a completion names the characters of prefix and suffix", () => {
+test("a completion reports the number of characters of prefix and suffix", () => {
   const { turn } = answer({ completion: { prefix: "é😀", suffix: "abc" } });
   expect(turn).toMatchObject({ stop_reason: "end_turn", usage: { input_tokens: 9, output_tokens: 16 } });
   expect(JSON.stringify(turn.blocks)).toMatch(/\b2 characters.*\b3\b/);

@@ -70,7 +70,7 @@ test("every provider's default model, every alias and every model of routing is 
   }
 });
 
-test("retirements hold what the vendor's own client warns of", async () => {
+test("retirements include those that the vendor's own client warns of", async () => {
   const source = await readFile("node_modules/@anthropic-ai/sdk/resources/messages/messages.js", "utf8");
   const [table = ""] = /const DEPRECATED_MODELS = \{[^}]*\}/.exec(source) ?? [];
   const rows = Array.from(table.matchAll(/'([^']+)': '(\w+) (\d+)\w*, (\d+)'/g));
@@ -104,11 +104,11 @@ test("configured prices come first, in the order of the file; a provider's own b
   expect(priceOf(registry, "xai", "grok-3")).toEqual({ in: 2, out: 10 });
 });
 
-test("costs", () => {
+test("the cost of a call", () => {
   const cost = (model: string, tokens: Usage, by: Parameters<typeof costOf>[2] = {}) =>
     costOf(tokens, priceOf(shippedModels, null, model) ?? expect.fail(model), by);
   expect(cost("claude-sonnet-4-20250514", usage(1000, 500))).toBe(0.0105);
-  // OpenAI counts what it read from its cache as input, Anthropic beside it.
+  // OpenAI counts what it read from its cache as input, Anthropic separately.
   expect(cost("gpt-4o", usage(1000, 0, 400))).toBeCloseTo((600 * 2.5 + 400 * 1.25) / 1e6, 12);
   expect(cost("claude-sonnet-4-20250514", usage(100, 0, 900, 200))).toBeCloseTo(
     (100 * 3 + 900 * 0.3 + 200 * 3.75) / 1e6,

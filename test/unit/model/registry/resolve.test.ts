@@ -33,7 +33,7 @@ test.each([
   expect(choose({ model, provider: "auto" })).toMatchObject({ provider, model: sent, warnings: [] });
 });
 
-test("what nothing speaks of goes to the default provider, with one warning", () => {
+test("a model that no rule matches goes to the default provider, with one warning", () => {
   for (const model of ["my-model", "a/b/c", "constructor"]) {
     const { provider, warnings } = choose({ model });
     expect([model, provider, warnings.map(({ code }) => code)]).toEqual([
@@ -46,7 +46,7 @@ test("what nothing speaks of goes to the default provider, with one warning", ()
   expect(choose({ model: "my-model" }, {}, registry).provider).toBe("mock");
 });
 
-test("a prefix goes only from an id that is sent to its provider", () => {
+test("a prefix is removed only from an id that is sent to its provider", () => {
   expect(wireModel("local:m", "local")).toBe("m");
   expect(wireModel("ollama:m", "openrouter")).toBe("ollama:m");
   expect(choose({ provider: "openai", model: "hf:m" }).model).toBe("hf:m");
@@ -96,11 +96,16 @@ describe("resolution, in order", () => {
     ["local, model set", {}, noProvider, { provider: "local", model: "lm" }],
     ["inferred", { model: "grok-3" }, noLocal, { provider: "xai", model: "grok-3" }],
     ["tier", { model_tier: "mid" }, noLocal, { provider: "openai", model: "gpt-6-luna" }],
-    ["tier beside a model", { model: "o1", model_tier: "mid" }, noLocal, { provider: "openai", model: "o1" }],
+    [
+      "tier together with a model",
+      { model: "o1", model_tier: "mid" },
+      noLocal,
+      { provider: "openai", model: "o1" },
+    ],
     ["environment's model", {}, noLocal, { provider: "google", model: "gemini-2.0-flash" }],
     ["default", {}, noModel, { provider: "anthropic", model: "claude-haiku-4-5-20251001" }],
-    ["ollama is there", {}, { OLLAMA_HOST: "localhost:2" }, { provider: "ollama", model: "llama3.2" }],
-    ["nothing is there", {}, {}, { provider: "anthropic", model: "claude-haiku-4-5-20251001" }],
+    ["ollama is reachable", {}, { OLLAMA_HOST: "localhost:2" }, { provider: "ollama", model: "llama3.2" }],
+    ["nothing is configured", {}, {}, { provider: "anthropic", model: "claude-haiku-4-5-20251001" }],
     [
       "blank options",
       { provider: "", model: "", model_tier: "" },

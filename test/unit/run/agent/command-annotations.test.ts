@@ -1,4 +1,4 @@
-/** What policies are told of command tools. */
+/** What policies know of command tools. */
 import { expect, test } from "vitest";
 import { commandAnnotations } from "../../../../src/run/agent/command-annotations.ts";
 import type { CommandTool } from "../../../../src/skill/manifest.ts";

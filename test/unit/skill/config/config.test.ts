@@ -185,7 +185,7 @@ describe("the effective value", () => {
       [4, "per_call", []],
     ],
     [
-      "what a scope does not have is not there",
+      "a parameter that the scope does not have is absent",
       param("number", { scope: "global", default: 1 }),
       layersWith(plain(3), "per_bot", "per_call"),
       [1, "default", []],
@@ -215,13 +215,13 @@ describe("the effective value", () => {
       [undefined, "default", ["config_value_unfit global"]],
     ],
     [
-      "one that stays closed",
+      "a secret that cannot be opened stays sealed",
       param("secret"),
       layersWith({ kind: "sealed" }, "global"),
       [{ set: true }, "global", []],
     ],
     [
-      "one that is lost",
+      "a secret that is lost",
       param("secret"),
       layersWith({ kind: "lost" }, "global"),
       [undefined, "default", ["config_secret_lost global"]],
@@ -233,7 +233,7 @@ describe("the effective value", () => {
       [undefined, "default", ["config_value_unfit global"]],
     ],
     [
-      "what was no secret when it was stored",
+      "a secret that was stored before it was one",
       param("secret"),
       layersWith(plain("s"), "global"),
       [undefined, "default", ["config_value_unfit global"]],

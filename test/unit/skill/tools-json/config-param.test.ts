@@ -56,12 +56,12 @@ test.each<[string, object[]]>([
   ["a name of Hull's own", [{ name: "__proto__" }]],
   ["the same name twice", [{ name: "a" }, { name: "a" }]],
   ["select without options", [{ name: "a", type: "select" }]],
-  ["multiselect with none", [{ name: "a", type: "multiselect", options: [] }]],
-  ["options twice", [{ name: "a", type: "select", options: ["x", "x"] }]],
+  ["multiselect without options", [{ name: "a", type: "multiselect", options: [] }]],
+  ["the same option twice", [{ name: "a", type: "select", options: ["x", "x"] }]],
   ["min over max", [{ name: "a", type: "number", min: 2, max: 1 }]],
   ["minItems over maxItems", [{ name: "a", type: "string[]", minItems: 2, maxItems: 1 }]],
   ["a step of 0", [{ name: "a", type: "number", step: 0 }]],
-  ["a secret in the open", [{ name: "a", type: "secret", default: "x" }]],
+  ["a secret with a default", [{ name: "a", type: "secret", default: "x" }]],
 ])("7.4: %s is refused, and the tool with it", (_, params) => {
   const { config, findings } = read(...params);
   expect(config).toBeUndefined();

@@ -19,7 +19,7 @@ test.each([
   ['{"a\\x": 1}', 1, 2, BROKEN],
   ["{} {}", 1, 4, 'The value has ended, but "{" follows it.'],
   [`${"[".repeat(65)}${"]".repeat(65)}`, 1, 65, "Values are nested more than 64 levels deep."],
-])("%j is refused where it breaks", (text, line, column, message) => {
+])("%j is refused with the place of the fault", (text, line, column, message) => {
   expect(parseJsonTree(text)).toEqual({ fault: { message, at: { line, column } } });
 });
 

@@ -13,7 +13,7 @@ function read(content: string | Uint8Array | object[]): { tools: ToolDraft[]; di
   return readToolsJson(text, { ...source, keyVariables: ["OPENAI_API_KEY"] });
 }
 
-/** With the column where there is no field, whose value tells the place. */
+/** With the column where there is no field, whose value shows the place. */
 const brief = (d: Diagnostic) =>
   `${d.level} ${d.code} ${d.line ?? "-"}${d.field === undefined ? `:${d.column ?? "-"} -` : ` ${d.field}`}`;
 /** A tool on a line of its own. */
