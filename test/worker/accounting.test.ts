@@ -21,7 +21,7 @@ import { LOCAL } from "./served.ts";
 
 afterEach(() => vi.restoreAllMocks());
 
-/** A place to call from, of a tenant of its own unless one is named; `variables` beside those of local dev. */
+/** A place to call from, of a tenant of its own unless one is named; `variables` in addition to those of local dev. */
 function place(variables: Record<string, string> = {}, tenant: string = crypto.randomUUID()): RunContext {
   const env = Object.assign({}, bindings, LOCAL, variables);
   return detachedContext(
@@ -136,10 +136,10 @@ describe("hard limits", () => {
   });
 });
 
-it("a call that failed has given back its reservation before a fallback asks for its own", async () => {
+it("a failed call releases its reservation before a fallback asks for its own", async () => {
   const context = place();
   await limit(context, { max_output_tokens: 100 });
-  // It takes its time when it settles.
+  // It settles slowly.
   replaceLedger(context, (ledger) => ({
     policy: () => ledger().policy(),
     reserve: (request) => ledger().reserve(request),
@@ -231,8 +231,12 @@ describe("what a call took", () => {
   const estimated = { calls: 1, estimated_calls: 1, input_tokens: 3 };
 
   it.each<[string, CallEnd, object]>([
-    ["as the provider says", turn({ input_tokens: 7, output_tokens: 3 }), { input_tokens: 7, cost: 13_000 }],
-    ["an estimate where it says nothing", turn({}, "x".repeat(41)), { ...estimated, output_tokens: 11 }],
+    [
+      "as the provider reports",
+      turn({ input_tokens: 7, output_tokens: 3 }),
+      { input_tokens: 7, cost: 13_000 },
+    ],
+    ["an estimate where it reports nothing", turn({}, "x".repeat(41)), { ...estimated, output_tokens: 11 }],
     ["nothing, where it failed before an answer", failed([]), { calls: 0, cost: 0 }],
     [
       "empty answers before the failure",
@@ -251,12 +255,12 @@ describe("what a call took", () => {
       { ...estimated, input_tokens: 6, output_tokens: 5 },
     ],
     [
-      "the input that the provider said at the beginning",
+      "the input that the provider reported at the beginning",
       saying(9, { input_tokens: 7, cache_read_tokens: 40, output_tokens: 1 }),
       { estimated_calls: 1, input_tokens: 7, cache_read_tokens: 40, prompt_tokens: 47, output_tokens: 3 },
     ],
     [
-      "more output than came, where the provider said so",
+      "more output than arrived, where the provider reported so",
       saying(9, { input_tokens: 7, output_tokens: 50 }),
       { input_tokens: 7, output_tokens: 50 },
     ],
@@ -340,7 +344,7 @@ describe("soft budgets", () => {
 describe("the rate of a provider", () => {
   it.each<[string, Record<string, string>, Tariff, number | null]>([
     ["a variable", { HULL_RATE_LIMIT_MOCK: "1" }, TARIFF, null],
-    ["the modelRegistry", {}, { ...TARIFF, rpm: () => 1 }, null],
+    ["the model registry", {}, { ...TARIFF, rpm: () => 1 }, null],
     ["the tenant, whatever else is set", { HULL_RATE_LIMIT_MOCK: "9" }, { ...TARIFF, rpm: () => 9 }, 1],
   ])(
     "set by %s: the second call waits, no error; another tenant's does not",
@@ -361,7 +365,7 @@ describe("the rate of a provider", () => {
       expect(waited).toBeLessThanOrEqual(61_000);
       const before = clock.waits.length;
       if (own === null) await turn(place(variables));
-      // One that cannot come in time fails at once.
+      // A call that cannot begin in time fails at once.
       const late = await turn(context, clock.now() + 30_000).catch((error: unknown) => error);
       expect(late).toMatchObject({ data: { code: "provider_rate_limited", members: { provider: "mock" } } });
       expect(clock.waits).toHaveLength(before);

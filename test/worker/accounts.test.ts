@@ -1,4 +1,4 @@
-/** What a run or a call took, read from every place that shows it: one sum, whoever says it. */
+/** What a run or a call took, read from every place that shows it: every place shows the same sum. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { sumUsd } from "../../src/engine/usd.ts";
 import { edge } from "../support/workflow-graphs.ts";
@@ -50,7 +50,7 @@ const ledger = async (own: Tenant, query = ""): Promise<Sum> =>
 const listed = async (own: Tenant): Promise<Listed[]> =>
   (await own.get<{ data: Listed[] }>("/runs?limit=100")).data;
 
-/** What the steps of a run say, together. */
+/** The sum over the steps of a run. */
 async function stepsOf(own: Tenant, session: string, run: string): Promise<Sum> {
   const { data } = await own.get<{ data: { usage?: Sum; cost_usd?: number }[] }>(
     `/sessions/${session}/runs/${run}/trace?limit=1000`,
@@ -206,7 +206,7 @@ describe("work in sessions of its own", () => {
 });
 
 describe("a model without a known price", () => {
-  it("costs 0 in a sum that says that it is not whole", async () => {
+  it("costs 0 in a sum that is marked as incomplete", async () => {
     const own = await tenant("accounts-unpriced", "invoke");
     await post(own, "/sessions", { id: "desk" });
     const model = "claude-sonnet-4-20250514";
@@ -238,7 +238,7 @@ describe("a workflow", () => {
   const nodes = { a: { model_policy: priced }, b: { model_policy: { mock: [said("No.")] } } };
   const graph = { nodes, edges: [edge("a", "b")] };
 
-  it("says of each stage and of the whole whether a price is not known", async () => {
+  it("shows for each stage and for the whole run whether a price is unknown", async () => {
     const own = await tenant("accounts-workflow", "invoke");
     const ask = async (graph: object) => {
       const response = await post(own, "/workflows/execute", { task: "Go.", graph, options: PRICED });
@@ -254,7 +254,7 @@ describe("a workflow", () => {
     expect(data.map(({ price_known }) => price_known)).toEqual([false, true]);
   });
 
-  it("says it of its cost to the run that gave it a share of its budget", async () => {
+  it("reports an unknown price to the run that gave it a share of its budget", async () => {
     const own = await tenant("accounts-shared", "invoke");
     await post(own, "/sessions", { id: "desk" });
     const ASK = { name: "ask", description: "Asks.", parameters: {} };
@@ -294,7 +294,7 @@ describe("the option budget", () => {
     expect(await ledger(own)).toEqual(before);
   });
 
-  it("holds for the summary within a run, which then goes on with what it has", async () => {
+  it("holds for the summary within a run, which then continues with what it has", async () => {
     const own = await owner();
     await post(own, "/sessions", { id: "desk" });
     const long = "word ".repeat(2000);

@@ -1,4 +1,4 @@
-/** Artifacts that tools make: told of, kept with the session, read back. */
+/** Artifacts that tools make: events report them, the session keeps them, clients read them back. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { readEvents, type SseEvent } from "../support/sse.ts";
 import { Client, mockSkill } from "./served.ts";
@@ -102,7 +102,7 @@ describe("in a session", () => {
     });
   });
 
-  it("an update of what is not there, and an id that is none, are errors to the model", async () => {
+  it("an update of a missing artifact, and an invalid id, are errors to the model", async () => {
     const path = await session();
     const events = await stream(`${path}/runs`, calling(["edit", { id: "none" }], ["draw", { id: "a/b" }]));
     const results = events.filter(({ event }) => event === "tool_result");
@@ -126,7 +126,7 @@ describe("in a session", () => {
   });
 
   it.each<[string, Body, string, string, string]>([
-    ["HTML is no page of ours", PAGE, "text/html; charset=utf-8", "page.html", CONTENT],
+    ["HTML is never served as a page", PAGE, "text/html; charset=utf-8", "page.html", CONTENT],
     ["code", { ...PAGE, type: "code" }, "text/plain; charset=utf-8", "page.txt", CONTENT],
     [
       "a file name of its own",

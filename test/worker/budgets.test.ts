@@ -54,7 +54,7 @@ beforeEach(async () => {
 });
 
 describe("/budgets", () => {
-  it("a limit is set, read, listed, replaced and removed", async () => {
+  it("sets, reads, lists, replaces and removes a limit", async () => {
     const limits = { window: "month", max_cost_usd: 12.5, max_output_tokens: 1000 };
     const zero = { cost_usd: 0, input_tokens: 0, output_tokens: 0 };
     const [created, shown] = await own.put("/budgets/skill:cat", limits);
@@ -301,7 +301,7 @@ describe("attack: a call that goes past its budget", () => {
     expect(error?.message).toContain(`${provider}.`);
   });
 
-  it("in runs, streams, transcripts and completions as well", async () => {
+  it("is refused in runs, streams, transcripts and completions as well", async () => {
     const options = { provider: "mock", openai: { max_tokens: 1 } };
     expect((await own.send("POST", "/sessions", { id: "s-budget" })).status).toBe(201);
     for (const path of ["/llm/stream", "/runs", "/sessions/s-budget/runs"]) {
@@ -334,7 +334,7 @@ describe("attack: a call that goes past its budget", () => {
     expect(status).toBe(200);
   });
 
-  it("a max_tokens of 0 or less is no income, and asks for no answer without end", async () => {
+  it("a max_tokens of 0 or less adds nothing to a budget, and does not lift the limit of an answer", async () => {
     await own.put("/budgets/tenant", { window: "day", max_output_tokens: 500 });
     for (const max_tokens of [-1_000_000, -1, 0]) {
       const [status, problem] = await call({ max_tokens });
@@ -424,7 +424,7 @@ describe("/usage", () => {
     expect(await (await tenant()).get("/usage")).toEqual(page([]));
   });
 
-  it("counts the cost that the call's result has: of the model that was asked, cached tokens beside the input", async () => {
+  it("counts the cost that the call's result has: of the model that was asked, cached tokens separately from the input", async () => {
     const options = {
       provider: "anthropic",
       model: "claude-sonnet-4-20250514",
@@ -448,7 +448,7 @@ describe("/usage", () => {
     },
   );
 
-  it("of a session apply below it too, and those who wait for a task or sub-agent learn of it", async () => {
+  it("of a session apply below it too, and callers that wait for a task or sub-agent get the error", async () => {
     const post = (path: string, body: unknown) => own.send("POST", path, body);
     expect((await post("/sessions", { id: "desk" })).status).toBe(201);
     await own.put("/budgets/session:desk", { window: "total", max_input_tokens: 1 });

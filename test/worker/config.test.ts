@@ -137,7 +137,7 @@ describe("the routes", () => {
   it.each<[string, string, string, string | undefined, number]>([
     ["an unknown tool", "PUT", "/skills/site/config", '{"tools":{"none":{}}}', 422],
     ["another field", "PUT", "/skills/site/config", '{"tools":{},"bot":"x"}', 422],
-    ["no tools", "PUT", "/skills/site/config", "{}", 422],
+    ["a skill without tools", "PUT", "/skills/site/config", "{}", 422],
     ["no JSON", "PUT", "/skills/site/config", "x", 400],
     ["an odd bot", "GET", "/skills/site/config?bot=a%2Fb", undefined, 400],
     ["an unknown skill", "GET", "/skills/none/config", undefined, 404],
@@ -147,7 +147,7 @@ describe("the routes", () => {
     expect(response.status).toBe(status);
   });
 
-  it("want the scope publish, and are the tenant's own", async () => {
+  it("need the scope publish, and belong to the tenant", async () => {
     const invoker = new Tenant(keyed(OLD), (await tenant("red", "invoke")).key);
     expect((await invoker.fetch(path())).status).toBe(403);
     expect((await put(invoker, {})).status).toBe(403);
@@ -199,7 +199,7 @@ describe("the routes", () => {
 });
 
 describe("secrets", () => {
-  it("are set, seen by the handler only, and found nowhere else", async () => {
+  it("are set, reach only the handler, and appear nowhere else", async () => {
     const log = vi.spyOn(console, "log");
     const answers: string[] = [];
     for (const bot of [undefined, "shop"]) {
@@ -249,7 +249,7 @@ describe("secrets", () => {
     expect(await new Sealer([NEW]).unseal(sealed, use)).toBeNull();
   });
 
-  it("a row that was put in another's place is lost, and said to be", async () => {
+  it("a row that was moved to another's place is lost, and reported as lost", async () => {
     await put(red, { token: CANARY });
     await put(blue, { token: "blue-secret-1" });
     const { DB } = red.client.env;
@@ -266,7 +266,7 @@ describe("secrets", () => {
     ]);
   });
 
-  it("a new key seals, the old one opens until a PUT has sealed everything again", async () => {
+  it("a new key seals, and the old one opens until a PUT has sealed everything again", async () => {
     await put(red, { token: CANARY });
     await put(red, { token: `${CANARY}-shop` }, "shop");
     const both = new Tenant(keyed(`${NEW} ${OLD}`), red.key);
@@ -307,7 +307,7 @@ describe("values of one run", () => {
 
   it("count over all stored ones, if the scope permits", async () => {
     await put(red, { quality: "draft", apiKey: "stored-secret" }, "shop");
-    // A map that looks as a sealed secret does is none.
+    // A map with the form of a sealed secret is not one.
     const labels = { sealed: "envelope" };
     const perCall = await configs({ build: { quality: "high", apiKey: CANARY, labels } });
     expect(JSON.stringify(perCall)).not.toContain(CANARY);
@@ -378,7 +378,7 @@ describe("values of one run", () => {
     expect(stored).not.toContain(CANARY);
   });
 
-  it("of an idempotent run do not matter to its repetition, though their skill is gone", async () => {
+  it("of an idempotent run have no effect on its repetition, even if their skill is gone", async () => {
     const local = new Client({ HULL_ENV: "local", HULL_SECRET_KEY: OLD });
     const ask = (quality: string, key = "configs-2") => {
       const options = { provider: "mock", skills: ["site"], tool_configs: { build: { quality } } };

@@ -88,7 +88,7 @@ it(`${SESSIONS} sessions and as many runs are listed in pages`, async () => {
   expect(await sizeOf("/console/runs")).toBeLessThan(80_000);
 });
 
-it("of many approvals the oldest are shown", async () => {
+it("the oldest of many approvals are shown", async () => {
   await client.post("/sessions", { id: "oldest" });
   const tools = [{ name: "ask", description: "Asks.", parameters: {} }];
   const mock = [{ tool_calls: [{ name: "ask", arguments: {} }] }];

@@ -74,7 +74,7 @@ describe("sessions", () => {
     expect((await page("/console/sessions/short")).text).not.toContain("Nothing was compacted");
   });
 
-  it("beyond the last message it reports that, and leads back", async () => {
+  it("a page beyond the last message says so, and links back", async () => {
     const messages = Array.from({ length: 60 }, (_, n) => ({ role: "user", content: `aside ${n + 1}` }));
     const transcript = { _type: "transcript", version: 2, id: "t", messages, events: [], assets: [] };
     await client.post("/sessions", { id: "many", transcript });

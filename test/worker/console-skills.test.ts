@@ -28,7 +28,7 @@ describe("skills", () => {
     }
   });
 
-  it("one has its form by its input, and says how to call it", async () => {
+  it("each has a form for its input, and shows how to call it", async () => {
     const { text } = await page("/console/skills/shaped");
     expect(text).toContain("&quot;n&quot;: 3");
     expect(text).toContain("curl -X POST http://localhost:3000/skills/shaped");

@@ -31,7 +31,7 @@ function send(path: string, fields: Record<string, string> = {}) {
   for (const [name, value] of Object.entries(fields)) body.set(name, value);
   return page(path, { method: "POST", body });
 }
-/** The page once it says this. */
+/** The page once it contains this text. */
 async function says(path: string, text: string): Promise<string> {
   await expect.poll(async () => (await page(path)).text).toContain(text);
   return (await page(path)).text;
@@ -42,11 +42,11 @@ async function began(graph: object, more: object = {}): Promise<string> {
   const response = await client.post("/workflows/execute?wait=none", { task: "The task", graph, ...more });
   return `/console${response.headers.get("location")}`;
 }
-/** What the page says of a node: its row of the table. */
+/** The row of a node in the page's table. */
 const rowOf = (text: string, id: string): string =>
   new RegExp(`<tr id="node-${id}">(.*?)</tr>`, "s").exec(text)?.[1] ?? "";
 
-it("an empty list says what would fill it", async () => {
+it("an empty list shows how to fill it", async () => {
   const { text } = await page("/console/workflows");
   expect(text).toContain("hull workflow run graph.json");
   expect(text).toContain('<a href="/console/workflows" aria-current="page">Workflows</a>');

@@ -8,7 +8,7 @@ const EVENTS = { "content-type": "text/event-stream" };
 beforeAll(publishSkills);
 
 describe("every page", () => {
-  it("has a strict policy, the navigation, and marks where one is", async () => {
+  it("has a strict policy, the navigation, and marks the current page", async () => {
     const { response, text } = await page("/");
     expect(response.status).toBe(200);
     const policy = response.headers.get("content-security-policy") ?? "";
@@ -75,7 +75,7 @@ describe("runs", () => {
     return run_id;
   }
 
-  it("are listed with filters, and say what would fill an empty list", async () => {
+  it("are listed with filters, and an empty list shows how to fill it", async () => {
     const run = await ran("shown", [{ text: "Yes." }]);
     const { text } = await page("/console/runs?session=shown");
     expect(text).toContain(`/console/runs/${run}`);
@@ -158,7 +158,7 @@ describe("runs", () => {
     expect(one).toMatchObject({ prompt: `Hi ${EVIL}`, expected_output: "Yes." });
   });
 
-  it("of another tenant, or an unknown one, is not found", async () => {
+  it("an unknown one is not found", async () => {
     expect((await page("/console/runs/run_nowhere")).response.status).toBe(404);
     expect((await page("/console/runs/ex_00000000000000000000000000000000")).response.status).toBe(404);
   });

@@ -71,7 +71,7 @@ export async function pass(world: World, ms: number): Promise<void> {
   const settle = async (): Promise<void> => {
     const live = world.store.liveRun();
     if (live !== null) await rested(world, live.id);
-    // The process may die in the background, too.
+    // The process may die during background work, too.
     await world.over().catch(() => {});
   };
   await settle();

@@ -1,4 +1,4 @@
-/** What a daemon survives: its process dies at any of its writes, and the next one goes on. */
+/** What a daemon survives: its process dies at any of its writes, and the next one continues. */
 import { describe, expect, it } from "vitest";
 import type { DaemonOptions } from "../../src/engine/agent/spec.ts";
 import { DAEMON, daemonOf, pass, restart, rested, spawn, trigger, wakes } from "./daemon-world.ts";
@@ -9,7 +9,7 @@ interface Scenario {
   /** What a client does; it asks again with the same request where it got no answer. */
   play: (world: World) => Promise<unknown>;
   options?: Partial<DaemonOptions>;
-  /** What the model was told once each, by user messages. */
+  /** The events that the model got, once each, in user messages. */
   events: string[];
   reasons: string[];
 }

@@ -64,7 +64,7 @@ describe("a skill that declares a daemon", () => {
     expect(await until(id, { daemon_state: "idle", total_iterations: 3 })).toMatchObject({
       status: "running",
     });
-    // Who stops it means it.
+    // A stop is intended to last.
     await client.post(`/daemons/${id}/stop`, {});
     await sweep();
     expect(await get(id)).toMatchObject({ status: "stopped" });
@@ -111,7 +111,7 @@ describe("a skill that declares a daemon", () => {
     expect(await get(id)).toMatchObject({ run_id, status: "running" });
   });
 
-  it("that cannot be started does not prevent publishing", async () => {
+  it("does not prevent publishing if it cannot be started", async () => {
     await client.publish({ guard: skill("x", "  options: {nonsense: 1}\n"), fine: mockSkill("fine") });
     expect((await client.fetch("/skills/fine/card")).status).toBe(200);
   });

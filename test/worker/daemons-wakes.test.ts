@@ -89,7 +89,7 @@ describe("events", () => {
         release();
         world.script.asked = async () => {};
         world.script.replies = ["the rest"];
-        // What was begun is brought to its end.
+        // What had begun is completed.
         await restart(world, "r2");
         await rested(world, "r2");
         expect(world.performed).toEqual(["r1 tool-1-0 work"]);
@@ -183,7 +183,7 @@ describe("a wake", () => {
     },
   );
 
-  it("that was missed while everything was down is caught up once", async () => {
+  it("is caught up once if it was missed while everything was down", async () => {
     await inWorld({ replies: answers(5) }, async (world) => {
       await world.open();
       await idle(world, { cron: "0 * * * *" });

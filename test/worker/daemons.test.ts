@@ -29,7 +29,7 @@ async function until(id: string, wanted: Body): Promise<Summary> {
   }
 }
 
-// Isolates learn at once only of further limits of a tenant that has had some since they first asked.
+// Isolates learn at once only about further limits of a tenant that has had limits since they first asked.
 beforeAll(async () => {
   await send("PUT", "/budgets/tenant", { window: "total", max_output_tokens: 1_000_000 });
 });
@@ -111,7 +111,7 @@ describe("a daemon", () => {
     expect(JSON.stringify(await get("/daemons?limit=1000"))).not.toContain(id);
   });
 
-  it("is failed when its run is, and can be started again", async () => {
+  it("fails with its run, and can be started again", async () => {
     const mock = [{ error: { category: "auth", message: "no such key" } }, { text: "better" }];
     const { id } = await spawn({ mock });
     expect(await until(id, { status: "failed" })).toMatchObject({
@@ -210,7 +210,7 @@ describe("the stream of a daemon's run", () => {
       event: "done",
       data: { ok: true, status: "idle", text: "one", wake_sources: ["message", "event", "resume"] },
     });
-    // The last number goes on with what comes next.
+    // The stream continues after the last number.
     await event(id, "knock");
     await until(id, { total_iterations: 2, daemon_state: "idle" });
     const { data } = await get<{ data: { id: string; event: string }[] }>(
@@ -279,7 +279,7 @@ describe("files", () => {
   const idle = (id: string, total_iterations: number) =>
     until(id, { total_iterations, daemon_state: "idle" });
 
-  it("that are watched wake it when they are made, changed and removed; others do not", async () => {
+  it("wake it if they are watched and are made, changed or removed; others do not", async () => {
     const mock = ["ready", "a", "b", "c", "d"].map((text) => ({ text }));
     const { id } = await spawn({ mock, watch_paths: ["in", "note.txt", "*.csv"] });
     await put(id, "other.txt", "x");
@@ -371,7 +371,7 @@ describe("files", () => {
         { content: "more" },
       ],
     });
-    // A snapshot of its own counts nothing twice.
+    // A snapshot of its own run counts nothing twice.
     const watched = { provider: "mock", daemon: true, idle_watchdog_attempts: 0 };
     const ended = "/sessions/self/runs?wait=terminal";
     await post("/sessions", { id: "self" });
@@ -428,7 +428,7 @@ describe("refuses", () => {
     expect([response.status, errors.map((error) => error.path)]).toEqual([422, [path]]);
   });
 
-  it("with the caller's own values unchanged, and the options named as in the body", async () => {
+  it("with an error that quotes the caller's own values unchanged, and names options as in the body", async () => {
     const response = await post("/daemons", { provider: "mock", task: "x", time_zone: "options.Mars" });
     const { detail } = await response.json<{ detail: string }>();
     expect(detail).toContain('"options.Mars"');

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { databaseWith } from "../../src/database.ts";
 import { bindings } from "./file-bindings.ts";
 
-it("tables in D1 are there for others although their maker is gone", async () => {
+it("tables in D1 exist for other requests even if the request that made them has ended", async () => {
   let batches = 0;
   const db = new Proxy(bindings.DB, {
     get(target, key) {

@@ -28,7 +28,7 @@ it("knows the secrets of the provider file and of the catalog once it is open, a
   expect([deployment.isOpen, shown(deployment)]).toEqual([true, "[redacted] [redacted]"]);
 });
 
-it("is another one for another environment, and opens where nothing is published", async () => {
+it("is another one for another environment, and opens if nothing is published", async () => {
   const [one, other] = [new Client(), new Client()];
   expect(one.deployment).toBe(one.deployment);
   expect(one.deployment).not.toBe(other.deployment);

@@ -58,7 +58,7 @@ it.each([
   "/.well-known/agent-skills/none/SKILL.md",
   "/.well-known/agent-skills/pack/../x",
   "/.well-known/agent-skills/pack.tar",
-])("%s is not there", async (path) => {
+])("%s does not exist", async (path) => {
   expect((await local.fetch(path)).status).toBe(404);
 });
 
@@ -94,7 +94,7 @@ describe("attack: a caller without a key", () => {
     expect((await opened.fetch(INDEX, wrong)).status).toBe(401);
   });
 
-  it("and a tenant does not find another tenant's uploads", async () => {
+  it("finds none of a tenant's uploads with another tenant's key", async () => {
     const [red, blue] = [await tenant("red", "invoke", "publish"), await tenant("blue", "invoke")];
     await red.put("mine", { "SKILL.md": mockSkill("mine") });
     const seen = async (one: Tenant) => (await indexOf(await one.fetch(INDEX))).map(({ name }) => name);
@@ -154,7 +154,7 @@ describe("MCP's extension for skills", () => {
     expect((await call("skills/get", { uri: "skill://pack/SKILL.md" })).result.skill).toEqual(skills[1]);
   });
 
-  it("knows no other address", async () => {
+  it("has no other address", async () => {
     for (const uri of ["skill://none/SKILL.md", "skill://pack/scripts/a.sh"])
       expect((await call("skills/get", { uri })).error?.code).toBe(-32602);
   });

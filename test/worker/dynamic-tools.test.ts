@@ -39,7 +39,7 @@ async function session(): Promise<string> {
   return id;
 }
 
-/** One call after the other; answers what each was answered, and the tools of the last request. */
+/** Makes one call after the other; returns the answer to each, and the tools of the last request. */
 async function turns(id: string | null, calls: [string, object][], options: Body = {}, by: Sender = client) {
   const mock = [
     ...calls.map(([name, args]) => ({ tool_calls: [{ name, arguments: args }] })),
@@ -135,7 +135,7 @@ describe("define_tool", () => {
     ]);
   });
 
-  it("makes tools that live in the session, also when its object does not", async () => {
+  it("makes tools that the session keeps, also after its object's death", async () => {
     const id = await session();
     await turns(id, [
       ["define_tool", { ...ADD, code: "globalThis.n = (globalThis.n ?? 0) + 1; return globalThis.n" }],
@@ -310,7 +310,7 @@ describe("a persistent tool", () => {
     expect((await turns(null, [remove], skills, author)).answers).toEqual([{ removed: WEATHER.name }]);
   });
 
-  it("that contains only the session is not stored", async () => {
+  it("is not stored if it lasts only for the session", async () => {
     await turns(await session(), [["define_tool", { ...WEATHER, persistent: "yes" }]]);
     expect(await stored()).toEqual([]);
   });

@@ -1,7 +1,4 @@
-/**
- * An example for every fixed route: it is answered, and both what it sends and what it gets are what the OpenAPI document
- * says of the route.
- */
+/** An example for every fixed route: Hull answers it, and both request and answer match the OpenAPI document. */
 
 import { dereference, validate } from "@cfworker/json-schema";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -37,7 +34,7 @@ interface Example {
   headers?: Record<string, string>;
   /** Asks for events: the body is not read, since some streams never end. */
   events?: true;
-  /** Where the answer is no success: the runner is not there, or a browser is sent on. */
+  /** The status if it is no success: the runner is missing, or a browser is redirected. */
   status?: 503 | 303;
   /** Path of a call that has to come before. */
   after?: string;
@@ -377,7 +374,7 @@ const resolved = (value: Json | undefined): JsonObject => {
     .reduce((here, name) => objectOf(here[name]), document);
 };
 
-/** What is wrong with a value, by the schema of a media type. */
+/** The faults of a value, by the schema of a media type. */
 function faultsOf(media: Json | undefined, value: unknown): string[] {
   const schema = objectOf(objectOf(media).schema);
   const { valid, errors } = validate(value, schema, "2020-12", places, false);

@@ -1,4 +1,4 @@
-/** What a call survives: its process dies at any write, and the next one goes on. */
+/** What a call survives: its process dies at any write, and the next one continues. */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Bindings } from "../../src/env.ts";
 import { ALL_OFF } from "../../src/model/capabilities.ts";
@@ -19,7 +19,10 @@ import {
 import { Client, LOCAL } from "./served.ts";
 import { FOLDING, mortal, noting, refusing } from "./session-storage.ts";
 
-/** What every run attempt has to answer alike: of an operation's document the part that no clock or chance has a say in. */
+/**
+ * The part of an answer that is the same for every run attempt: of an operation's document, what depends on no clock or
+ * chance.
+ */
 function lasting(skill: string, answer: string): unknown {
   if (OPERATIONS[skill] === undefined || answer.startsWith("error")) return answer;
   const { text, data, status, iterations, tools_used, mock_calls, transcript, run_id, output } =
@@ -31,7 +34,7 @@ function lasting(skill: string, answer: string): unknown {
   return { text, data, status, iterations, tools_used, messages, mocked, named: typeof run_id, items };
 }
 
-/** Begins a call in a process that is mortal, up to its end; answers whether it died. */
+/** Makes a call in a process that may die, up to its end; returns whether it died. */
 async function diesIn(call: ExecutionCall, { storage, died }: ReturnType<typeof mortal>): Promise<boolean> {
   const { session, over } = life(client.env, storage);
   try {
@@ -317,7 +320,7 @@ describe("a run with a process that dies at any of its writes", () => {
       last.session.status("me");
       await last.over();
       expect(await textOf(last)).toContain('"code":"execution_lost"');
-      // The life that gave it up died before it wrote the row, which is due.
+      // The process that gave it up died before it wrote the row, which is due.
       expect(last.store.dueAt("run_index")).toBeGreaterThan(Date.now());
       last.store.setDue({ run_index: 1 });
       last.alarm();
@@ -331,7 +334,7 @@ describe("a run with a process that dies at any of its writes", () => {
 });
 
 describe("a process that outlives its caller", () => {
-  /** A run whose caller dies while its process is under way, having told `told`. */
+  /** A run whose caller dies while its process is under way and has printed `told`. */
   async function orphaned(
     skill: string,
     told: string,
@@ -359,7 +362,7 @@ describe("a process that outlives its caller", () => {
     if (execution !== undefined) execution.ended = true;
   };
 
-  it("S84: a script's output is complete, and told once", async () => {
+  it("S84: a script's output is complete, and is sent once", async () => {
     await orphaned("script", "one ", async (storage, id) => {
       finish(id, "two");
       const after = life(client.env, storage);
@@ -381,7 +384,7 @@ describe("a process that outlives its caller", () => {
     });
   });
 
-  it("the model is told that a lost tool may have taken effect", async () => {
+  it("the model reads that a lost tool may have taken effect", async () => {
     await orphaned("asks", "one ", async (storage) => {
       runner.executions.clear();
       const after = life(client.env, storage);

@@ -12,7 +12,7 @@ import {
   withStorage,
 } from "./execution-world.ts";
 
-/** R2 whose deletions take until they are let go on. */
+/** R2 whose deletions wait until the test lets them continue. */
 function slowRemoval() {
   const released = Promise.withResolvers<void>();
   const removed: string[] = [];
@@ -57,7 +57,7 @@ describe("a run that begins again while the one before is being removed", () => 
     };
   });
 
-  it("DELETE: the new run keeps its input and its answer, nothing of the old one stays", async () => {
+  it("DELETE: the new run keeps its input and its answer, nothing of the old one is left", async () => {
     const { id } = newCall("script");
     const key = (n: number): string => `executions/${id}/input-${n}`;
     const { env, release, removed } = slowRemoval();
@@ -98,7 +98,7 @@ describe("a run that begins again while the one before is being removed", () => 
       await two.over();
       expect(await lengthOf(two)).toBe(LARGE);
       expect(await keysOf(id)).toEqual([`executions/${id}/body`, key(2)]);
-      // And it goes in its turn, with all that R2 held of it.
+      // It is removed in its turn, with all that R2 holds of it.
       storage.sql.exec("UPDATE call SET expires_at = 1; UPDATE due SET at = 1");
       const three = life(client.env, storage);
       three.alarm();

@@ -133,7 +133,7 @@ describe("Idempotency-Key", () => {
   });
 
   it.each(["/skills/moved", "/pets/moved"])(
-    "S83: %s is answered again whatever became of it",
+    "S83: a repetition of %s gets its answer, whatever its outcome",
     async (path) => {
       const route = path.startsWith("/skills") ? "" : `route: ${path}\n`;
       const all = {
@@ -373,7 +373,7 @@ describe("/executions/:id", () => {
     const key = freshKey();
     const large = "word ".repeat(2_000_000);
     const id = idOf(await call(key, { body: large }));
-    // The removal is slow: all that R2 is asked for it waits.
+    // The removal is slow: all of its requests to R2 wait.
     const bucket = Object.getPrototypeOf(client.env.FILES);
     const [asked, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const slow = (method: "list" | "delete") => {
@@ -415,7 +415,7 @@ describe("/executions/:id", () => {
     }
   });
 
-  it("unknown and foreign ids are alike, and asking stores nothing", async () => {
+  it("unknown ids and those of other tenants get the same answer, and a request for one stores nothing", async () => {
     const unknown = `ex_${"0".repeat(32)}`;
     expect(await codeOf(await client.fetch(`/executions/${unknown}`))).toEqual([404, "execution_not_found"]);
     expect(await codeOf(await client.fetch("/executions/none"))).toEqual([404, "execution_not_found"]);

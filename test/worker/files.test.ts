@@ -71,7 +71,7 @@ describe("POST /files", () => {
     expect(file).toMatchObject({ mime, filename });
   });
 
-  it("takes the one file of a form, whatever fields are beside it", async () => {
+  it("takes the one file of a form, whatever fields are next to it", async () => {
     const form = new FormData();
     form.append("purpose", "x".repeat(100_000));
     form.append("file", new File(["one,two"], 'a "b".csv', { type: "text/csv" }));
@@ -180,7 +180,7 @@ describe("POST /files", () => {
     expect([got.length, await sha256(got)]).toEqual([size, digest]);
   });
 
-  it("with Idempotency-Key makes one file of the same upload, and refuses another", async () => {
+  it("makes one file of uploads with the same Idempotency-Key, and refuses another upload with it", async () => {
     const send = (text: string, key: string, query = "?filename=a.txt") =>
       upload(utf8(text), { "content-type": "text/plain", "idempotency-key": key }, query);
     const both = await Promise.all([send("same", "k1"), send("same", "k1")]);
@@ -268,7 +268,7 @@ describe("GET /files/:id", () => {
     ]);
   });
 
-  it("is 404 after DELETE, for another tenant, and for an invalid id, alike", async () => {
+  it("is 404 after DELETE, for another tenant, and for an invalid id, with the same answer", async () => {
     const { id } = await tenants.uploaded("hi", "text/plain");
     const unknown = `file_${"0".repeat(32)}`;
     const answer = async (file: string, method: string, tenant = "other") => {
@@ -289,7 +289,7 @@ describe("GET /files/:id", () => {
     expect(await tenants.stored("files/acme/")).not.toContain(`files/acme/${id}`);
   });
 
-  it("a file that has expired is not there, and the alarm removes it", async () => {
+  it("a file that has expired does not exist, and the alarm removes it", async () => {
     const { id } = await tenants.uploaded("hi", "text/plain");
     const kept = await tenants.uploaded("later", "text/plain");
     const key = `files/acme/${id}`;

@@ -12,7 +12,7 @@ const run = (client: Client, headers: Record<string, string> = {}, url = "/skill
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 
 describe("S72: a deployment", () => {
-  it("without a key refuses everything but health, and says how to set one", async () => {
+  it("refuses everything but health if it has no key, and says how to set one", async () => {
     const bare = new Client({});
     for (const path of ["/", "/skills", "/skills/cat", "/skills/none", "/nowhere", "/_hull/bundles"]) {
       const response = await bare.fetch(`https://hull.example${path}`);
@@ -22,7 +22,7 @@ describe("S72: a deployment", () => {
     expect((await bare.fetch("https://hull.example/healthz")).status).toBe(200);
   });
 
-  it("with a key wants exactly that key", async () => {
+  it("requires exactly its key if it has one", async () => {
     const keyed = new Client({ HULL_ADMIN_KEY: KEY });
     const none = await run(keyed);
     expect(none.status).toBe(401);
@@ -33,7 +33,7 @@ describe("S72: a deployment", () => {
     expect((await keyed.fetch("https://hull.example/unknown")).status).toBe(401);
   });
 
-  it("declared public runs for everybody but publishes for nobody", async () => {
+  it("runs skills for everybody but publishes for nobody if it is declared public", async () => {
     const open = new Client({ HULL_PUBLIC: "1" });
     expect((await run(open)).status).toBe(200);
     expect((await open.fetch("/_hull/bundles")).status).toBe(503);
@@ -169,7 +169,7 @@ describe("S118 in small: the log line", () => {
     expect(await streamed.text()).not.toContain("canary");
   });
 
-  it("text that could begin a secret keeps its place between reasoning and text", async () => {
+  it("text that could begin a secret stays in its place between reasoning and text", async () => {
     const keyed = new Client({ HULL_ADMIN_KEY: KEY });
     const begun = KEY.slice(0, 4);
     const streamed = await keyed.fetch("/llm/stream", {

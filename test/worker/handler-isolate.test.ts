@@ -12,7 +12,7 @@ interface Counts extends Rpc.WorkerEntrypointBranded {
   next(): Promise<number>;
 }
 
-/** A handler that answers what an expression gives, or how it fails. */
+/** A handler that returns an expression's value, or its failure. */
 const probe = (expression: string, head = "") => `${head}
 const attempt = async (work) => { try { return await work(); } catch (error) { return "ERR " + (error?.message ?? error); } };
 export default async (args, ctx) => await attempt(async () => (${expression}));`;
@@ -126,7 +126,7 @@ describe("what an isolate is", () => {
     expect([heard.fault, heard.text.length]).toEqual([null, 4_999_998]);
   });
 
-  it("a call that is cancelled is answered for, and the handler hears of it", async () => {
+  it("a cancelled call gets an answer, and its handler gets the signal", async () => {
     const abort = new AbortController();
     const source = `export default (args, ctx) => new Promise((resolve) => {
       ctx.signal.addEventListener("abort", async () => { await ctx.emit("stopped"); resolve(1); }); ctx.emit("begun"); })`;
@@ -157,7 +157,7 @@ describe("what an isolate is", () => {
     expect(heard).toMatchObject({ fault: "cancelled", events: [] });
   });
 
-  it("a call that is over listens to its run no more", async () => {
+  it("a call that has ended no longer listens to its run", async () => {
     const { signal } = new AbortController();
     const listening = new Set<unknown>();
     signal.addEventListener = (_: string, listener: unknown) => void listening.add(listener);
@@ -199,7 +199,7 @@ describe("what an isolate is", () => {
     expect([await next(), await next()]).toEqual([1, 1]);
   });
 
-  it("about 1000 names of isolates are remembered; a forgotten one is found again", async () => {
+  it("Hull remembers about 1000 names of isolates, and finds a forgotten one again", async () => {
     const names = new IsolateNames();
     const signed = vi.spyOn(crypto.subtle, "sign");
     const nameOf = (n: number) => names.nameOf("acme", { record: RECORD, tool: TOOL, env: { CITY: `${n}` } });
@@ -210,7 +210,7 @@ describe("what an isolate is", () => {
     expect([await nameOf(1000), signed.mock.calls.length]).toEqual([await nameOf(1000), 1002]);
   });
 
-  it("without the binding, and without a module, the runner has it", async () => {
+  it("without the binding, and without a module, the runner executes it", async () => {
     const none = await handle("export default () => 1", { variables: { LOADER: undefined } });
     expect(none).toMatchObject({ value: "from the runner", metadata: { runtime: "runner" } });
     expect((await handle("", { tool: { tier: "runner" } })).inRunner).toHaveLength(1);
@@ -263,7 +263,7 @@ describe("the way out", () => {
     expect(asked).not.toContain("GET https://example.org/");
   });
 
-  it("never to private addresses, and redirects are looked at again", async () => {
+  it("never to private addresses, and each redirect is checked", async () => {
     expect((await ask("http://127.0.0.1:8787/", null))[0]).toBe(403);
     expect((await ask("https://a.example/to/https%3A%2F%2Fb.example%2Fend", null))[1]).toContain(
       "b.example/end",

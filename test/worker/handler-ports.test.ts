@@ -1,5 +1,6 @@
 /**
- * What real handlers meet: configured values and their secrets, artifacts, approvals by risk. Sessions with secrets are in test/e2e/tool-config.test.ts, since objects have an environment of their own.
+ * What real handlers get: configured values and their secrets, artifacts, approvals by risk. Sessions with secrets are in
+ * test/e2e/tool-config.test.ts, since objects have an environment of their own.
  */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { readEvents, type SseEvent } from "../support/sse.ts";
@@ -26,7 +27,7 @@ const CONFIG = [
   { name: "model", type: "text", default: "small", scope: "per_call" },
   { name: "site", type: "string" },
 ];
-/** Tells its secret by every way there is, and by none that it is known by. */
+/** Sends its secret through every channel that a handler has. */
 const LEAKY = `export default async ({ fail }, ctx) => {
   const { token = "", ...others } = ctx.config;
   await ctx.emit("emitted " + token.slice(0, 9)); await ctx.emit(token.slice(9) + ".");
@@ -92,29 +93,32 @@ const dataOf = (told: SseEvent[], name: string): Body[] =>
   told.filter(({ event }) => event === name).map(({ data }) => data);
 
 describe("a secret", () => {
-  it.each([false, true])("is the handler's alone, whatever it tells (and fails: %s)", async (fail) => {
-    const logged: string[] = [];
-    const log = vi.spyOn(console, "log").mockImplementation((line) => void logged.push(String(line)));
-    const options = { skills: ["keyed"], ...calling("leak", { fail }) };
-    const told = await events("/runs", { prompt: "go", options });
-    const whole = await (await post("/runs", { prompt: "go", options })).text();
-    log.mockRestore();
-    const all = JSON.stringify([told, whole, logged]);
-    expect(all).not.toContain(CANARY);
-    expect(all).not.toContain(btoa(CANARY).replace(/=+$/, ""));
-    const output = dataOf(told, "tool_output")
-      .map(({ text }) => text)
-      .join("");
-    expect(output).toBe("emitted [redacted].logged [redacted]\n");
-    expect(dataOf(told, "artifact")).toMatchObject([
-      { title: "of [redacted]", content: "[redacted]", metadata: { "[redacted]": "[redacted]" } },
-    ]);
-    if (fail) expect(whole).toContain("failed with [redacted]");
-    else expect(whole).toContain([...CANARY].reverse().join(""));
-    expect(logged.some((line) => line.includes('"tool_call"'))).toBe(true);
-  });
+  it.each([false, true])(
+    "stays with the handler, whatever the handler sends (and fails: %s)",
+    async (fail) => {
+      const logged: string[] = [];
+      const log = vi.spyOn(console, "log").mockImplementation((line) => void logged.push(String(line)));
+      const options = { skills: ["keyed"], ...calling("leak", { fail }) };
+      const told = await events("/runs", { prompt: "go", options });
+      const whole = await (await post("/runs", { prompt: "go", options })).text();
+      log.mockRestore();
+      const all = JSON.stringify([told, whole, logged]);
+      expect(all).not.toContain(CANARY);
+      expect(all).not.toContain(btoa(CANARY).replace(/=+$/, ""));
+      const output = dataOf(told, "tool_output")
+        .map(({ text }) => text)
+        .join("");
+      expect(output).toBe("emitted [redacted].logged [redacted]\n");
+      expect(dataOf(told, "artifact")).toMatchObject([
+        { title: "of [redacted]", content: "[redacted]", metadata: { "[redacted]": "[redacted]" } },
+      ]);
+      if (fail) expect(whole).toContain("failed with [redacted]");
+      else expect(whole).toContain([...CANARY].reverse().join(""));
+      expect(logged.some((line) => line.includes('"tool_call"'))).toBe(true);
+    },
+  );
 
-  it("is no part of what the model is asked", async () => {
+  it("is in no request to the model", async () => {
     const { mock } = calling("leak");
     for (const one of Array.isArray(mock) ? mock : []) await post("/llm/mocks", one);
     const answer = await client.fetch("/skills/keyed", { method: "POST", body: "go" });
@@ -135,7 +139,7 @@ describe("configured values reach the handler", () => {
     post("/runs", { prompt: "go", options: { skills: ["keyed"], ...calling("leak"), ...options } });
 
   it.each<[string, Body, Body]>([
-    ["those for everybody", {}, { model: "small", site: "everywhere" }],
+    ["the global ones", {}, { model: "small", site: "everywhere" }],
     ["a bot's", { bot: "shop" }, { model: "small", site: "the shop" }],
     [
       "the run's own",

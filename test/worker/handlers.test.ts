@@ -36,7 +36,7 @@ describe("H1 to H4: the contract", () => {
     expect(heard).toMatchObject({ value: expected, fault: null });
   });
 
-  it("H1: all parameters and __workDir, which a model cannot choose", async () => {
+  it("H1: gets all parameters and __workDir, which a model cannot choose", async () => {
     const args = { text: "x", __workDir: "/etc", __other: 1 };
     const [keys, folder] = (await value("export default (args) => [Object.keys(args), args.__workDir]", {
       args,
@@ -163,7 +163,7 @@ describe("H1 to H4: the contract", () => {
   it.each([
     ["__artifact__", { type: "html", title: "Page", content: "<b>" }],
     ["__artifact_update__", { id: "page" }],
-  ])("is not an artifact: %s", async (mark, artifact) => {
+  ])("does not check an artifact against the output schema: %s", async (mark, artifact) => {
     const tool = { output_schema: { type: "object", required: ["n"], additionalProperties: false } };
     const heard = await handle(`export default () => (${JSON.stringify({ ...artifact, [mark]: true })})`, {
       tool,
@@ -242,7 +242,7 @@ describe("a handler's output and input", () => {
     ]);
   });
 
-  it("its events and output are streamed in order, also without a reader", async () => {
+  it("streams events and output in order, also without a reader", async () => {
     const source = `export default async (args, ctx) => {
       await ctx.emit("one"); ctx.emit("two"); console.log("three", { a: 1 }); process.stderr.write("four"); ctx.emit({ five: 5 }); return 1; }`;
     const { events, value } = await handle(source);

@@ -120,7 +120,7 @@ describe("a hook", () => {
   });
 
   it.each(["never", "sleep", "while", "for", "of", "turns"])(
-    "that hangs (%s) is ended in time, and the next call works",
+    "is ended in time if it hangs (%s), and the next call works",
     async (what) => {
       const before = await call("count");
       const slow = failure(call("hangs", { what }, { timeoutMs: 150 }));
@@ -140,7 +140,7 @@ describe("a hook", () => {
     expect(slow).toMatchObject({ code: "hook_timeout", message: expect.stringContaining("120 ms") });
   });
 
-  it("that ends or damages its isolate harms only itself", async () => {
+  it("harms only itself if it ends or damages its isolate", async () => {
     expect(await failure(call("end", null, { tenant: "rude", timeoutMs: 200 }))).toMatchObject({
       status: expect.any(Number),
       code: expect.stringMatching(/^hook_/),
@@ -160,7 +160,7 @@ describe("a hook", () => {
     ]);
   });
 
-  it("stops waiting when the caller is gone", async () => {
+  it("stops waiting when its caller has left", async () => {
     const reason = new RangeError("gone");
     const gone = AbortSignal.abort(reason);
     await expect(call("echo", 1, { signal: gone })).rejects.toBe(reason);
@@ -182,7 +182,7 @@ describe("a hook", () => {
     for (const _ of [1, 2]) expect(await call("count", null, { tenant: "one", fresh: true })).toBe(1);
   });
 
-  it("whose module cannot be loaded fails, and says why", async () => {
+  it("fails if its module cannot be loaded, and says why", async () => {
     for (const [text, message] of [
       ["export const a = (;", /Unexpected token.*hooks.js:1:/],
       ['throw new Error("at the top");', /at the top/],
@@ -194,7 +194,7 @@ describe("a hook", () => {
     expect(await failure(call("a", null, { module: "0".repeat(64) }))).toMatchObject({ code: "hook_failed" });
   });
 
-  it("without the binding is unavailable", async () => {
+  it("is unavailable without the binding", async () => {
     const { LOADER: _, ...env } = client.env;
     const outcome = await failure(call("echo", null, { deployment: new Deployment(env) }));
     expect(outcome).toMatchObject({
@@ -213,7 +213,7 @@ describe("uploaded hooks", () => {
     acme = await tenant("acme", "publish", "invoke");
   });
 
-  it("of plain JavaScript are taken as they are", async () => {
+  it("are stored unchanged if they are plain JavaScript", async () => {
     const answer = await acme.put(
       "hooked",
       files({ "hooks.js": "export const seven = () => 7; export const n = 1; export default () => 0;" }),

@@ -59,7 +59,7 @@ describe("pages for browsers", () => {
   });
 });
 
-describe("a parameter that says yes or no", () => {
+describe("a boolean parameter", () => {
   const mock = { provider: "mock", mock: [{ text: "Hi." }] };
   const graph = { nodes: { a: { model_policy: mock } } };
   it.each<[path: string, value: string, words: string, body?: object]>([
@@ -74,21 +74,24 @@ describe("a parameter that says yes or no", () => {
     ["/sessions/none/artifacts/none", "download=yes", "1 or 0"],
     ["/sessions", "stages=1", "true or false"],
     ["/v1/responses/resp_none", "stream=1", "true or false"],
-  ])("has two words, and none begins with another one: %s %s", async (path, value, words, body) => {
-    const asked = `${path}${path.includes("?") ? "&" : "?"}${value}`;
-    const count = async () =>
-      (await client.fetch("/runs").then((list) => list.json<{ data: object[] }>())).data.length;
-    const before = await count();
-    const answer = await (body === undefined ? client.fetch(asked) : client.post(asked, body));
-    expect(answer.status).toBe(400);
-    const [name, word] = value.split("=");
-    expect(await answer.text()).toContain(
-      JSON.stringify(`${name} must be ${words}, not "${word}".`).slice(1, -1),
-    );
-    expect(await count()).toBe(before);
-  });
+  ])(
+    "has two values, and a request with another one begins nothing: %s %s",
+    async (path, value, words, body) => {
+      const asked = `${path}${path.includes("?") ? "&" : "?"}${value}`;
+      const count = async () =>
+        (await client.fetch("/runs").then((list) => list.json<{ data: object[] }>())).data.length;
+      const before = await count();
+      const answer = await (body === undefined ? client.fetch(asked) : client.post(asked, body));
+      expect(answer.status).toBe(400);
+      const [name, word] = value.split("=");
+      expect(await answer.text()).toContain(
+        JSON.stringify(`${name} must be ${words}, not "${word}".`).slice(1, -1),
+      );
+      expect(await count()).toBe(before);
+    },
+  );
 
-  it.each(["&stream=0", ""])("says no if it is absent or negative: %s", async (query) => {
+  it.each(["&stream=0", ""])("is false if it is absent or negative: %s", async (query) => {
     const answer = await client.fetch(`/pets/dog?input=x${query}`);
     expect([answer.status, answer.headers.get("content-type")]).toEqual([
       200,
@@ -132,7 +135,7 @@ describe("paths and methods", () => {
     expect(response.headers.get("allow")).toBe(allow);
   });
 
-  it("OPTIONS tells the methods of any route", async () => {
+  it("OPTIONS names the methods of any route", async () => {
     const options = async (path: string) =>
       (await client.fetch(path, { method: "OPTIONS" })).headers.get("allow");
     expect(await options("/skills")).toBe("GET, HEAD, OPTIONS");

@@ -39,7 +39,7 @@ describe("files by id as input", () => {
     });
   const inputOf = () => [...runner.executions.values()].at(-1);
 
-  it("come to a text skill beside its text, and to a file skill as its files", async () => {
+  it("reach a text skill in addition to its text, and a file skill as its files", async () => {
     const a = await tenants.uploaded("one", "text/csv; charset=utf-8", "a.csv");
     const b = await tenants.uploaded("two", "application/pdf");
     expect((await run("text", { input: { n: 1 }, files: [a.id, b.id, a.id] })).status).toBe(200);
@@ -139,7 +139,7 @@ describe("files by id as input", () => {
 });
 
 describe("a form as input", () => {
-  it("S60: its files arrive complete, in memory or not, and none of them stays", async () => {
+  it("S60: its files arrive complete, in memory or not, and none of them is left", async () => {
     const large = noise(9 * MB);
     const form = new FormData();
     form.append("a", new File([utf8("small")], "a.txt", { type: "text/plain" }));
@@ -167,7 +167,7 @@ describe("a form as input", () => {
     expect([...runner.executions.values()].at(-1)?.input).toEqual([["a.txt", "x"]]);
   });
 
-  it("that turns out to be malformed or too long at its end is refused, and nothing of it stays", async () => {
+  it("is refused if its end shows that it is malformed or too long, and leaves nothing", async () => {
     const head = '--b\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\n';
     const headers = { "content-type": "multipart/form-data; boundary=b" };
     for (const [size, code] of [

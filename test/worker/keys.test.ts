@@ -101,7 +101,7 @@ describe("an API key", () => {
     expect((await list(ADMIN, "?tenant=later")).data).toMatchObject([{ id: made.id, scopes: ["invoke"] }]);
   });
 
-  it("tells its last use, which is written once an hour at most, and leaves nothing behind", async () => {
+  it("shows its last use, which is written once an hour at most, and leaves nothing behind", async () => {
     const made = await make("used", "invoke");
     const usedAt = async () =>
       (await keyed.env.DB.prepare("SELECT used_at FROM api_key_uses WHERE id = ?")

@@ -1,4 +1,7 @@
-/** What an object logs after the last test of a file does not hold up the run of the tests. Nothing here fails: the run would not end. */
+/**
+ * What an object logs after the last test of a file does not delay the end of the run. A fault here would not fail a test:
+ * the run would not end.
+ */
 import { runInDurableObject } from "cloudflare:test";
 import { expect, it } from "vitest";
 import { bindings } from "./file-bindings.ts";

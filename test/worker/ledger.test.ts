@@ -218,7 +218,7 @@ describe("a call that needs more", () => {
     expect(await standing()).toMatchObject({ spent: { output_tokens: 30 }, reserved: NOTHING });
   });
 
-  it("is under way again although its time was over, unless it is refused", async () => {
+  it("is under way again even if its time was over, unless it is refused", async () => {
     at(NOON);
     await ledger().putBudget("tenant", { ...NO_LIMITS, window: "day", max_output_tokens: 150 });
     const call = wish();
@@ -375,7 +375,7 @@ describe("slots of a limited skill", () => {
       expect(later.take("crashed", 1, TTL, TTL)).toBeGreaterThan(0);
     }));
 
-  it("are held on when renewed; asked for twice, one is still one", () =>
+  it("stay held when renewed; two requests for one still hold one", () =>
     withSlots((slots, { sql }) => {
       slots.take("a", 1, TTL, 0);
       expect(slots.take("a", 1, TTL, 5)).toBe(0);

@@ -213,7 +213,7 @@ describe("the ends of runs", () => {
     });
   });
 
-  it("of a session are noted again by its next instance: the last one may have died before", async () => {
+  it("of a session are noted again by its next instance, since the last one may have died before", async () => {
     await inWorld({ replies: ["hi"] }, async (world) => {
       await world.open();
       await world.run("r-lost", "go");
@@ -331,7 +331,7 @@ describe("a new session", () => {
     });
   });
 
-  it("waits for no rows of others if somebody waits for its own", async () => {
+  it("does not wait for rows of others if a reader waits for its own", async () => {
     await inWorld({ replies: ["hi"] }, async (world) => {
       const { deployment, listing } = world.conversation;
       const real = setTimeout;
@@ -428,7 +428,7 @@ describe("a new session", () => {
 });
 
 describe("a run", () => {
-  it("that a budget ended has its code although its first row was lost and another run has begun", async () => {
+  it("has the code of the budget that ended it, even if its first row was lost and another run has begun", async () => {
     const refusal = new BudgetExceeded({
       budget: "hard",
       scope: "tenant",

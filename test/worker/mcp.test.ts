@@ -1,4 +1,7 @@
-/** `POST /mcp`: what its revisions want of a server, and whom it shows what. The official clients are in test/e2e. */
+/**
+ * `POST /mcp`: what its revisions require of a server, and what it shows to which caller. The official clients are in
+ * test/e2e.
+ */
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import hull from "../../package.json";
 import { HULL_VERSION } from "../../src/tool/mcp/versions.ts";
@@ -46,7 +49,7 @@ describe("every revision", () => {
     ["2024-11-05", "2024-11-05"],
     ["2024-10-07", "2025-11-25"],
     ["2099-01-01", "2025-11-25"],
-  ])("a client that opens with %s is spoken to in %s", async (protocolVersion, spoken) => {
+  ])("a client that opens with %s gets the version %s", async (protocolVersion, spoken) => {
     const opened = await send(rpc("initialize", { protocolVersion, capabilities: {} }));
     expect(opened.headers.get("mcp-session-id")).toBeNull();
     expect(await read(opened)).toMatchObject({
@@ -157,7 +160,7 @@ describe("every revision", () => {
     expect(prompt.result).not.toHaveProperty("ttlMs");
   });
 
-  it("a subscription is confirmed to nothing, and over", async () => {
+  it("a subscription is confirmed for no notification, and ends", async () => {
     const listen = "subscriptions/listen";
     const response = await send(modern(listen, { notifications: { toolsListChanged: true } }), named(listen));
     expect(response.headers.get("content-type")).toContain("text/event-stream");

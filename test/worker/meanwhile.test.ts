@@ -14,7 +14,7 @@ import { client, codeOf, get, post, texts } from "./session-client.ts";
 import { inWorld, SPEC, type World } from "./session-world.ts";
 import { settingsOf } from "./task-settings.ts";
 
-/** A point that work reaches and where it waits until it is let go on. */
+/** A point where work waits until the test lets it continue. */
 class Gate {
   readonly #reached = Promise.withResolvers<void>();
   readonly #released = Promise.withResolvers<void>();
@@ -278,40 +278,47 @@ describe("a summary that a model writes while a daemon is idle", () => {
     vi.unstubAllGlobals();
   });
   it.each([
-    ["still works", "awaiting_approval", [409, "run_in_progress"]],
+    ["is still running", "awaiting_approval", [409, "run_in_progress"]],
     ["is idle again", "idle", [200, undefined]],
-  ])("when the daemon woke meanwhile and %s", async (_, state, answer) => {
-    const write = { tool_calls: [{ name: "Write", arguments: { file_path: "a", content: "b" } }] };
-    const mock = [{ text: "ready" }, { text: "one" }, state === "idle" ? { text: "two" } : write];
-    const policy = { workspace_tools: ["Write"], approval_policy: { require_approval: ["Write"] } };
-    const spawned = await post("/daemons", { task: "Watch.", provider: "mock", mock, ...policy });
-    const { id } = await spawned.json<{ id: string }>();
-    const path = `/sessions/${id}`;
-    const reached = async (length: number, wanted = "idle"): Promise<void> => {
-      const is = async (): Promise<boolean> =>
-        (await texts(path)).length >= length && (await get(`/daemons/${id}`)).daemon_state === wanted;
-      while (!(await is())) await new Promise((resolve) => setTimeout(resolve, 5));
-    };
-    await post(`/daemons/${id}/events`, "first");
-    await reached(4);
-    let [asked, released] = [false, false];
-    vi.stubGlobal("fetch", async () => {
-      for (asked = true; !released; ) await new Promise((resolve) => setTimeout(resolve, 5));
-      const message = { role: "assistant", content: "All about events." };
-      return Response.json({ id: "c", model: "m", choices: [{ index: 0, finish_reason: "stop", message }] });
-    });
-    const options = { provider: "ollama", model: "m" };
-    const compacted = post(`${path}/compact`, { strategy: "llm", keep_last: 1, options });
-    while (!asked) await new Promise((resolve) => setTimeout(resolve, 5));
-    await post(`/daemons/${id}/events`, "second");
-    await reached(6, state);
-    const before = await texts(path);
-    released = true;
-    expect(await codeOf(await compacted)).toEqual(answer);
-    const after =
-      state === "idle" ? [expect.stringContaining("All about events."), ...before.slice(2)] : before;
-    expect(await texts(path)).toEqual(after);
-    await evictDurableObject(sessionObject(client.env, "default", id));
-    expect(await texts(path)).toEqual(after);
-  });
+  ])(
+    "is refused or accepted by the state of a daemon that woke meanwhile and %s",
+    async (_, state, answer) => {
+      const write = { tool_calls: [{ name: "Write", arguments: { file_path: "a", content: "b" } }] };
+      const mock = [{ text: "ready" }, { text: "one" }, state === "idle" ? { text: "two" } : write];
+      const policy = { workspace_tools: ["Write"], approval_policy: { require_approval: ["Write"] } };
+      const spawned = await post("/daemons", { task: "Watch.", provider: "mock", mock, ...policy });
+      const { id } = await spawned.json<{ id: string }>();
+      const path = `/sessions/${id}`;
+      const reached = async (length: number, wanted = "idle"): Promise<void> => {
+        const is = async (): Promise<boolean> =>
+          (await texts(path)).length >= length && (await get(`/daemons/${id}`)).daemon_state === wanted;
+        while (!(await is())) await new Promise((resolve) => setTimeout(resolve, 5));
+      };
+      await post(`/daemons/${id}/events`, "first");
+      await reached(4);
+      let [asked, released] = [false, false];
+      vi.stubGlobal("fetch", async () => {
+        for (asked = true; !released; ) await new Promise((resolve) => setTimeout(resolve, 5));
+        const message = { role: "assistant", content: "All about events." };
+        return Response.json({
+          id: "c",
+          model: "m",
+          choices: [{ index: 0, finish_reason: "stop", message }],
+        });
+      });
+      const options = { provider: "ollama", model: "m" };
+      const compacted = post(`${path}/compact`, { strategy: "llm", keep_last: 1, options });
+      while (!asked) await new Promise((resolve) => setTimeout(resolve, 5));
+      await post(`/daemons/${id}/events`, "second");
+      await reached(6, state);
+      const before = await texts(path);
+      released = true;
+      expect(await codeOf(await compacted)).toEqual(answer);
+      const after =
+        state === "idle" ? [expect.stringContaining("All about events."), ...before.slice(2)] : before;
+      expect(await texts(path)).toEqual(after);
+      await evictDurableObject(sessionObject(client.env, "default", id));
+      expect(await texts(path)).toEqual(after);
+    },
+  );
 });

@@ -112,7 +112,7 @@ describe("where mock_routes is on", () => {
     ]);
   });
 
-  it("scopes know nothing of each other", async () => {
+  it("scopes share no mocks", async () => {
     await queue({ text: "of a" }, { scope: "a" });
     await queue({ text: "of b" }, { scope: "b" });
     expect(await say("for b", { scope: "b" })).toBe("of b");
@@ -121,7 +121,7 @@ describe("where mock_routes is on", () => {
     expect(await say("for a", { scope: "a" })).toBe("of a");
   });
 
-  it("nor do tenants", async () => {
+  it("tenants share no mocks", async () => {
     const keyed = new Client({ HULL_ADMIN_KEY: ADMIN, ...ROUTES });
     const made = async (tenant: string) => {
       const body = { tenant, scopes: ["invoke"] };
@@ -167,7 +167,7 @@ describe("where mock_routes is on", () => {
   });
 });
 
-describe("where it is not", () => {
+describe("where mock_routes is off", () => {
   it.each([
     ["POST", "/llm/mocks"],
     ["DELETE", "/llm/mocks"],
@@ -181,7 +181,7 @@ describe("where it is not", () => {
     });
   });
 
-  it("no call asks for mocks, whatever its headers", async () => {
+  it("no call looks for mocks, whatever its headers", async () => {
     await queue({ text: "queued" });
     const get = vi.spyOn(plain.env.MOCKS, "get");
     expect(await say("a b", { scope: "" }, "mock", plain)).toMatch(/^The mock model got a prompt of 2 words/);

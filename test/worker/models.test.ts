@@ -1,4 +1,4 @@
-/** What `/llm` says of models, what a tenant changes about them, and models that configuration brings. */
+/** What `/llm` returns about models, what a tenant changes about them, and models that configuration brings. */
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { packTar } from "../../src/skill/tar.ts";
 import { FakeRunner, RUNNER_URL } from "./fake-runner.ts";
@@ -26,7 +26,7 @@ const get = async (path: string, client = plain): Promise<unknown> => {
 const code = async (response: Response) => [response.status, (await response.json<{ code: string }>()).code];
 
 it.each([
-  ["goes on with it", "1}", '{"a":1}', { a: 1 }],
+  ["continues it", "1}", '{"a":1}', { a: 1 }],
   ["holds JSON of its own", ' {"c": 3}, "b": 2}', '{"a": {"c": 3}, "b": 2}', { a: { c: 3 }, b: 2 }],
   ["is JSON by itself", '{"b":2}', '{"b":2}', { b: 2 }],
 ])(
@@ -138,7 +138,7 @@ describe("GET /llm", () => {
     ],
   ])("%s", async (path, answer, client = plain) => expect(await get(path, client)).toEqual(answer));
 
-  it("models?id= says everything of one model", async () => {
+  it("models?id= returns everything about one model", async () => {
     expect(await get("models?id=gpt-4o")).toEqual({
       id: "gpt-4o",
       provider: "openai",
@@ -160,7 +160,7 @@ describe("GET /llm", () => {
     });
   });
 
-  it("providers shows definitions, and of secrets nothing", async () => {
+  it("providers shows definitions, and no secrets", async () => {
     const { data } = (await get("providers", own)) as { data: { name: string }[] };
     expect(data.map(({ name }) => name)).toEqual(expect.arrayContaining(["anthropic", "mock", "my_proxy"]));
     expect(await get("providers/my_proxy", own)).toEqual(data.find(({ name }) => name === "my_proxy"));
@@ -398,7 +398,7 @@ describe("configured providers", () => {
     expect([taken.status, warnings.map((warning) => warning.code)]).toEqual([201, ["provider_key_withheld"]]);
   });
 
-  it("that this deployment lacks, or whose key is missing, are 503", async () => {
+  it("are 503 if this deployment lacks them or their key", async () => {
     expect(await code(await run("my-proxy", plain))).toEqual([503, "provider_misconfigured"]);
     const keyless = await run("my-proxy", new Client({ ...LOCAL, HULL_LLM }));
     expect(await keyless.json()).toMatchObject({
@@ -431,7 +431,7 @@ describe("configured providers", () => {
     expect(JSON.stringify(log.mock.calls)).toContain(words);
   });
 
-  it("their keys reach no process under any name, and the runner knows them", async () => {
+  it("keep their keys from every process under any name, and the runner knows the keys", async () => {
     const runner = new FakeRunner();
     vi.spyOn(globalThis, "fetch").mockImplementation(runner.fetch);
     const secret = { HULL_RUNNER_URL: RUNNER_URL, HULL_RUNNER_SECRET: "s".repeat(32) };

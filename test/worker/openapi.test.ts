@@ -23,7 +23,7 @@ const document = async (): Promise<Document> => (await client.fetch("/openapi.js
 const catalogId = async (): Promise<string> =>
   (await (await client.fetch("/healthz")).json<{ catalog: string }>()).catalog;
 
-/** What a path says to OPTIONS, which is answered before everything else. */
+/** The answer of a path to OPTIONS, which comes before everything else. */
 async function methodsOf(path: string): Promise<string[]> {
   const response = await client.fetch(path, { method: "OPTIONS" });
   const allowed = (response.headers.get("allow") ?? "").toLowerCase().split(", ");
@@ -43,7 +43,7 @@ describe("GET /openapi.json", () => {
     }
   });
 
-  it("says of each operation what it does, and in which forms /mcp refuses a message", async () => {
+  it("describes each operation, and the forms in which /mcp refuses a message", async () => {
     const { paths } = await document();
     for (const [path, item] of Object.entries(paths)) {
       for (const [method, { summary }] of Object.entries(item)) {

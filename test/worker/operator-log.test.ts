@@ -1,4 +1,4 @@
-/** What the operator learns of failures: each has its cause in the log, and counts where it happened. */
+/** What the operator learns about failures: the log has the cause of each, and metrics count it where it happened. */
 import { runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { detachedContext } from "../../src/run/context.ts";
@@ -149,7 +149,7 @@ describe("the counters of model calls", () => {
   it.each([
     ["model_refused", { text: "I will not.", stop_reason: "refusal" }],
     ["answer_cut", { text: "Hal", stop_reason: "max_tokens" }],
-  ])("and the line of the request say %s of an answer that is not whole", async (code, mock) => {
+  ])("and the line of the request have %s for an incomplete answer", async (code, mock) => {
     const options = { provider: "xai", model: "grok-4", mock: [mock] };
     const response = await post("/runs", { prompt: "go", options });
     expect(await response.json()).toMatchObject({ status: "done" });
@@ -384,7 +384,7 @@ it("a sweep that cannot reach a run's object says why", async () => {
   expect(await line("run_not_looked_after")).toMatchObject({ code: "internal", error: { cause } });
 });
 
-it("a structured answer that does not match: its lines hold nothing that the model said", async () => {
+it("a structured answer that does not match: its lines contain nothing of the model's answer", async () => {
   const schema = {
     type: "object",
     properties: { who: { enum: ["a"] } },

@@ -70,7 +70,7 @@ describe("a capability policy", () => {
       ["read"],
     ],
     [
-      "a root is no place for absolute paths and those above it",
+      "a root excludes absolute paths and those above it",
       {
         calls: ["a/x", "/a/x", "../a/x", "/etc/passwd"].map((path) => ["read", { path }]),
         options: { policy: { workspace_roots: ["."] } },
@@ -79,7 +79,7 @@ describe("a capability policy", () => {
       ["read"],
     ],
     [
-      "absolute roots are for absolute paths",
+      "absolute roots allow only absolute paths",
       { calls: [["read", { path: "/a/../a/x" }]], options: { policy: { workspace_roots: ["/a"] } } },
       ["read"],
       [],
@@ -105,7 +105,7 @@ describe("a capability policy", () => {
       ["exec"],
     ],
     [
-      "a constraint looks at the first text as it is declared, also where a list came for it",
+      "a constraint checks the first parameter that is declared as a text, also if its argument is a list",
       {
         calls: [["read", { path: ["b"], further: "ax" }]],
         options: { policy: { tool_arg_constraints: [{ tool: "read", arg_patterns: ["a*"] }] } },
@@ -129,7 +129,7 @@ describe("a capability policy", () => {
       ["read"],
     ],
     [
-      "without a name, of the first that the tool declares, whatever comes first",
+      "a constraint without a name checks the first parameter that the tool declares, whichever argument comes first",
       {
         calls: [["read", { before: "a", path: "zz" }]],
         options: { policy: { tool_arg_constraints: [{ tool: "read", arg_patterns: ["a*"] }] } },
@@ -138,25 +138,25 @@ describe("a capability policy", () => {
       ["read"],
     ],
     [
-      "of two lists the tools of both",
+      "two lists permit the tools that are in both",
       { under: { tools: ["read", "exec"] }, options: { policy: { tools: ["read"] } } },
       [],
       ["exec"],
     ],
     [
-      "nothing at all below a list",
+      "an empty list below a list permits nothing",
       { calls: [["read"]], under: { tools: ["read"] }, options: { policy: { tools: [] } } },
       [],
       ["read"],
     ],
-    ["the deployment's alone", { under: { tools: ["read"] } }, [], ["exec"]],
+    ["the deployment's list alone", { under: { tools: ["read"] } }, [], ["exec"]],
   ])("%s", async (_, asked, successful_tools, rejected_tools) => {
     const { status, body } = await run(asked);
     expect([status, body.status]).toEqual([200, "done"]);
     expect(body).toMatchObject({ successful_tools, rejected_tools });
   });
 
-  it("asking for more than the ceiling narrows, and says what was dropped", async () => {
+  it("a request for more than the ceiling is narrowed, and the answer says what was dropped", async () => {
     const policy = { tools: ["read", "exec"] };
     const asked = { calls: [["read"] as [string]], under: { tools: ["read"] }, options: { policy } };
     const { body } = await run(asked);

@@ -1,4 +1,7 @@
-/** What a provider is sent for a request of a caller, in each wire protocol. The provider is a stand-in that keeps the bodies. */
+/**
+ * What Hull sends to a provider for a request of a caller, in each wire protocol. The provider is a stand-in that keeps the
+ * bodies.
+ */
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { anthropicAnswer, openAiAnswer } from "../support/fake-answers.ts";
 import { responsesAnswer } from "../support/fake-responses.ts";
@@ -13,7 +16,7 @@ const [GPT, CLAUDE] = ["gpt-4o", "claude-sonnet-4-5"];
 
 let bodies: FakeRequest["body"][];
 let turns: FakeTurn[];
-/** Texts of what a host was asked. */
+/** Texts of the requests that a host got. */
 let asked: string[];
 const TOOL = "tools: [{name: now, description: Tells the time, command: [date]}]\n";
 const thoughtful = (name: string, model: string): string =>
@@ -89,7 +92,7 @@ const options = { model: GPT, tools: [OWN_TOOL] };
 const clock = { provider: "openai", model: GPT, skill: "clock" };
 const responses = { openai: { api: "responses" } };
 
-describe("a tool choice that the caller gave reaches the provider; without one OpenAI's are sent none", () => {
+describe("a tool choice of the caller reaches the provider; without one, Hull sends none to OpenAI's models", () => {
   it.each<[string, string, object]>([
     ["a call, to chat completions", "/llm/call", { prompt: "Hi.", options }],
     ["a call, to responses", "/llm/call", { prompt: "Hi.", options: { ...options, ...responses } }],
@@ -147,7 +150,7 @@ describe("the switch for one tool call at a time", () => {
     expect((await sent(path, { ...ask, model: CLAUDE })).tool_choice).toEqual({ type: "auto", ...single });
   });
 
-  it("goes with a tool choice, and is no more than asked for", async () => {
+  it("goes along with a tool choice, and adds nothing to it", async () => {
     const forced = { ...own, tool_choice: { type: "any", ...single } };
     expect(await sent("/v1/messages", { ...forced, model: GPT })).toMatchObject({
       tool_choice: "required",
@@ -166,7 +169,7 @@ describe("the switch for one tool call at a time", () => {
     expect((await sent("/v1/chat/completions", on)).tool_choice).toEqual({ type: "auto" });
   });
 
-  it("is left out for models that refuse it, with a word", async () => {
+  it("is left out for models that refuse it, with a warning", async () => {
     const answer = await client.post("/v1/chat/completions", { ...chat, ...off, model: "o3" });
     expect(answer.headers.get("x-hull-ignored")).toBe("parallel_tool_calls");
     expect(answer.headers.get("x-hull-warnings")).toBe("option_ignored");
@@ -225,7 +228,7 @@ describe("a skill", () => {
   it.each([
     ...surfaces,
     ["a stored response", (skill: string) => ["/v1/responses", { model: `skill/${skill}`, input: "Hi." }]],
-  ] satisfies typeof surfaces)("has an effort in vain, and the caller is told: %s", async (_, asked) => {
+  ] satisfies typeof surfaces)("warns the caller if its effort has no effect: %s", async (_, asked) => {
     const answer = await client.post(...asked("echo"));
     const told = `${answer.headers.get("x-hull-warnings")} ${await answer.text()}`;
     expect(told).toContain("option_ignored");

@@ -108,7 +108,7 @@ describe("publishing", () => {
     expect(await served(pin)).toBe(pin);
   });
 
-  it("of two publishes at once each knows the other; whoever names the catalog that it replaces is refused", async () => {
+  it("two publishes at once each know the other's catalog; one that names the catalog that it replaces is refused", async () => {
     const base = await client.publish({ one: mockSkill("base") });
     const [first, second] = [await storedOnly("first"), await storedOnly("second")];
     const pointer = () => client.env.SKILLS.get<CatalogPointer>("catalog:current", "json");
@@ -124,7 +124,7 @@ describe("publishing", () => {
       const slow = new Client();
       const [asked, moved] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
       const { SKILLS } = slow.env;
-      // Between its look at the pointer and its change of it.
+      // Between its read of the pointer and its change of it.
       const get = async (key: string, ...how: unknown[]) => {
         if (key === `catalog:${first}`) {
           asked.resolve();
@@ -168,7 +168,7 @@ describe("publishing", () => {
     expect(await (await slow.fetch("/healthz")).json()).toMatchObject({ catalog: second });
   });
 
-  it("tells who publishes what, and refuses what is not based on it", async () => {
+  it("reports who publishes what, and refuses a publish that is not based on the current catalog", async () => {
     const [base, next] = [await client.publish({ one: mockSkill("base") }), await storedOnly("next")];
     const key = { authorization: `Bearer ${ADMIN}`, "content-type": "application/json" };
     const keyed = new Client({ ...LOCAL, HULL_ADMIN_KEY: ADMIN });
@@ -188,7 +188,7 @@ describe("publishing", () => {
       expect(refusal.status).toBe(409);
       expect(await refusal.json()).toMatchObject({ code: "catalog_moved", catalog: next, ...published });
     }
-    // A repeated request finds its own work.
+    // A repeated request finds its own publish.
     expect((await post({ id: next, base })).status).toBe(200);
     expect((await post({ rollback: true, base: next })).status).toBe(201);
     expect(await served()).toMatchObject({ id: base, previous: next });
@@ -289,7 +289,7 @@ describe("publishing", () => {
     },
   );
 
-  it("goes on from what an earlier version of Hull published, which writes KV alone", async () => {
+  it("continues from what an earlier version of Hull published, which writes only KV", async () => {
     const { SKILLS } = client.env;
     await client.publish({ one: mockSkill("one") });
     const [older, next] = [await storedOnly("older"), await storedOnly("next")];
@@ -314,13 +314,13 @@ describe("publishing", () => {
     expect(await SKILLS.get("catalog:current", "json")).toMatchObject({ id: next });
   });
 
-  it("lists what is stored, so that only the missing is sent", async () => {
+  it("lists what is stored, so that the client sends only what is missing", async () => {
     const id = await client.publish({ listed: mockSkill("listed") });
     const { data } = await (await client.fetch("/_hull/bundles")).json<{ data: string[] }>();
     expect(data).toContain(`catalog:${id}`);
   });
 
-  it("refuses what is not what it says", async () => {
+  it("refuses content that differs from its digest", async () => {
     const good = bytes("x");
     const digest = await sha256(good);
     await refused(client.upload([entry(`pack/${digest}`, good)], "0".repeat(64)), /SHA-256/);

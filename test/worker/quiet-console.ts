@@ -20,7 +20,7 @@ declare global {
 }
 
 /**
- * Keeps what is logged until the test that it belongs to has passed. A Durable Object may log after the last test, and
+ * Keeps log lines until the test that it belongs to has passed. A Durable Object may log after the last test, and
  * the plugin sends an object's log lines only with its next message, so vitest would wait for such a line forever.
  * Therefore it is dropped.
  */

@@ -23,8 +23,18 @@ describe("from which risk on", () => {
     ["published: all pass", {}, published, 4],
     ["uploaded: dangerous does not", {}, uploaded, 2],
     ["as the deployment says", { approvals: { require_risk: "moderate" } }, published, 1],
-    ["which says nothing of uploaded ones", { approvals: { require_risk: "critical" } }, uploaded, 2],
-    ["or does", { approvals: { uploaded_require_risk: "none" } }, uploaded, 4],
+    [
+      "with a deployment that sets no level for uploads",
+      { approvals: { require_risk: "critical" } },
+      uploaded,
+      2,
+    ],
+    [
+      "with a deployment that sets a level for uploads",
+      { approvals: { uploaded_require_risk: "none" } },
+      uploaded,
+      4,
+    ],
     [
       "a skill of its own",
       { approvals: { require_risk: "safe", skills: { site: "critical" } } },

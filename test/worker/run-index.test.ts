@@ -9,7 +9,7 @@ import { inWorld, tool } from "./session-world.ts";
 
 const client = new Client();
 const MOCK = { provider: "mock" };
-/** Longer than what is too short for two rows. */
+/** Longer than a run that is too short for two rows. */
 const HOOKS = 'export const nap = () => new Promise((resolve) => setTimeout(resolve, 1500, "rested"));';
 
 beforeAll(async () => {
@@ -38,7 +38,7 @@ async function settled(id: string, state: string): Promise<RunEntry> {
 }
 
 describe("a run is listed", () => {
-  it("of a session: with what it came to, and no more once the session is removed", async () => {
+  it("of a session: with its outcome, and no longer once the session is removed", async () => {
     await client.post("/sessions", { id: "listed" });
     const { run_id } = await (
       await client.post("/sessions/listed/runs", { prompt: "Hi.", options: MOCK })
@@ -72,7 +72,7 @@ describe("a run is listed", () => {
     ["runs", "/runs?stream=1"],
     ["llm/call", "/llm/call"],
     ["llm/call", "/llm/stream"],
-  ])("of a model that the Worker itself asks: %s, by %s", async (name, path) => {
+  ])("of a model call that the Worker itself makes: %s, by %s", async (name, path) => {
     const called = await client.post(path, { prompt: "Hi.", options: MOCK });
     await called.text();
     const row = await settled(called.headers.get("x-hull-execution-id") ?? "", "done");
@@ -289,7 +289,7 @@ describe("a run is listed", () => {
     vi.restoreAllMocks();
   });
 
-  it("that fails: with the error's code", async () => {
+  it("with the error's code if it fails", async () => {
     await client.post("/sessions", { id: "failing" });
     const options = { ...MOCK, mock: [{ error: { category: "egress_blocked" } }] };
     const answer = await client.post("/sessions/failing/runs?wait=none", { prompt: "Hi.", options });

@@ -46,7 +46,7 @@ export async function until<T extends Body = Body>(path: string, status: string)
   }
 }
 
-/** A tool of the client, and a model that calls it and then says thanks. */
+/** A tool of the client, and a model that calls it and then answers. */
 export const ASK = { name: "ask", description: "Asks a person.", parameters: { q: { type: "string" } } };
 export const asking = [{ tool_calls: [{ name: "ask", arguments: { q: "name?" } }] }, { text: "thanks" }];
 

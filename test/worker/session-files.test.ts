@@ -30,13 +30,13 @@ beforeEach(async () => {
 
 const prefix = () => `sessions/default/${id}/files/`;
 const object = () => sessionObject(env, "default", id);
-/** The session's workspace, as a run in another place reaches it. */
+/** The session's workspace, as a run outside of its object reaches it. */
 function remote(): WorkspaceAccess {
   const asked = { requestId: "r", mockScope: "", tenant: "default", startedAt: 0 };
   const context = detachedContext(deploymentOf(env), asked, () => {});
   return clientWorkspace(sessionClient(context, id));
 }
-/** The session's workspace beside the object's own, as after an eviction. */
+/** A second workspace of the session in addition to the object's own, as after an eviction. */
 function within<T>(work: (workspace: Workspace) => T | Promise<T>): Promise<T> {
   return runInDurableObject(object(), async (_, { storage }) => {
     const changed = (changes: readonly WatchedChange[]) => void told.push(...changes);
@@ -253,7 +253,7 @@ describe("two writers", async () => {
     expect(await (await get("f")).text()).toBe(text);
   });
 
-  it("of ten concurrent ones that expect the same, one passes", async () => {
+  it("one of ten concurrent ones that expect the same version passes", async () => {
     await put("f", "start");
     const headers = { "if-match": `"${await sha256("start")}"` };
     const all = await Promise.all(Array.from({ length: 10 }, (_, n) => put("f", `writer ${n}`, headers)));
@@ -287,7 +287,7 @@ describe("contents", () => {
     expect(await within((w) => w.due())).toBeNull();
   });
 
-  it("that never became a file are removed, uploads in parts too", async () => {
+  it("are removed if they never became a file, uploads in parts too", async () => {
     const begun = await access.beginFile({ path: "f", expected: null, size: null });
     if ("refused" in begun) return expect.fail();
     await env.FILES.put(begun.key, "left behind");
@@ -372,7 +372,7 @@ describe("the session", () => {
   it.each([
     ["a change of a file", () => put("a", "1")],
     ["a command", () => remote().workspaceVersion()],
-  ])("of a container lives on from its last use, %s", async (_, use) => {
+  ])("of a container expires some time after its last use, %s", async (_, use) => {
     const expires_after = { anchor: "last_active_at", minutes: 20 };
     const made = await post("/v1/containers", { name: "box", expires_after });
     id = (await made.json<{ id: string }>()).id;
@@ -397,14 +397,14 @@ describe("the session", () => {
     expect(await alarm()).toBeLessThanOrEqual(Date.now() + SPARE_MS);
     await sql("UPDATE workspace_object SET due_at = 1");
     await sql("UPDATE due SET at = 1 WHERE kind = 'files'");
-    // A session knows its own table by heart.
+    // A session keeps its own table in memory.
     await evictDurableObject(object());
     await runDurableObjectAlarm(object());
     await vi.waitFor(async () => expect(await objects()).toEqual([]), 20_000);
     await vi.waitFor(async () => expect(await alarm()).toBeNull(), 20_000);
   });
 
-  it("removes everything with itself, also what is still arriving; another one of its name starts fresh", async () => {
+  it("removes everything with itself, also what is still arriving; another one of its name starts empty", async () => {
     const workspace = remote();
     await put("a", "one");
     const begun = await workspace.beginFile(null);

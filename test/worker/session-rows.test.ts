@@ -7,7 +7,7 @@ import { bindings } from "./file-bindings.ts";
 
 const BROKEN = ['{"n":1', '{"a":"x', "", "1,2", "nothing", '{"a":"\u0001"}'];
 
-it("are all of them, short and long, each once and in order, null for an unreadable one", async () => {
+it("all values are read, short and long, each once and in order, with null for an unreadable one", async () => {
   const { SESSIONS } = bindings;
   const stub = SESSIONS.get(SESSIONS.idFromName("t/rows"));
   await runInDurableObject(stub, (_, { storage }) => {
@@ -40,7 +40,7 @@ it("are all of them, short and long, each once and in order, null for an unreada
 });
 
 it.each([false, true])(
-  "of a new session are found once there are some; a transaction failed: %s",
+  "values of a new session are found once there are some; a transaction failed: %s",
   async (failed) => {
     const { SESSIONS } = bindings;
     const stub = SESSIONS.get(SESSIONS.idFromName(`t/new-${failed}`));

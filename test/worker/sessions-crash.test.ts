@@ -1,4 +1,4 @@
-/** What a session survives: its process dies at any of its writes, and the next one goes on. */
+/** What a session survives: its process dies at any of its writes, and the next one continues. */
 
 import { describe, expect, it } from "vitest";
 import type { DaemonOptions } from "../../src/engine/agent/spec.ts";
@@ -6,7 +6,7 @@ import type { RunStatus } from "../../src/engine/run-status.ts";
 import { DAEMON, eachWrite, inWorld, type Script, SPEC, said, tool, type World } from "./session-world.ts";
 
 const BOUNDED: DaemonOptions = { ...DAEMON, bounded: true };
-/** A tool that is found again by its effect. */
+/** A tool whose call is recognised by its effect. */
 const journal = (name: string) => ({ ...tool(name), handler: "journal" });
 
 interface Scenario {
@@ -188,7 +188,7 @@ describe.each(Object.entries(SCENARIOS))("%s", (_, { script, play, ...expected }
   });
 });
 
-/** Each version is told of once, before the result of its call, and kept. */
+/** One event reports each version, before the result of its call, and the session keeps it. */
 function checkArtifacts(world: World, { writes, artifacts }: { writes: number; artifacts: string[] }): void {
   const events = world.events();
   const told = events.filter((event) => event.event === "artifact");
@@ -234,7 +234,7 @@ async function check(
     const found = request?.messages.filter((sent) => JSON.stringify(sent) === JSON.stringify(message));
     expect({ writes, message, times: found?.length }).toEqual({ writes, message, times: 1 });
   }
-  // Nothing is left to be seen to, and a session without anything due has no alarm.
+  // Nothing is left to do, and a session without anything due has no alarm.
   world.now += 120_000;
   await world.revive();
   await world.over();

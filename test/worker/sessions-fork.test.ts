@@ -40,7 +40,7 @@ const files = async (path: string): Promise<Record<string, string>> => {
   });
   return Object.fromEntries(await Promise.all(all));
 };
-/** What the list of files says of each. */
+/** What the list of files contains for each. */
 const listed = async (path: string): Promise<Map<unknown, Body>> => {
   const { data } = await get<{ data: Body[] }>(`${path}/files?limit=1000`);
   return new Map(data.map((file) => [file.path, file]));
@@ -55,7 +55,7 @@ const fork = async (path: string, body: Body = {}): Promise<string> => {
 };
 
 describe("a fork", () => {
-  it("begins with its parent's files and artifacts, and goes its own way", async () => {
+  it("begins with its parent's files and artifacts, and changes independently", async () => {
     const parent = await session();
     for (const content of ["<1>", "<2>"]) await drawn(parent, content);
     await Promise.all(
@@ -85,7 +85,7 @@ describe("a fork", () => {
     expect(await texts(parent)).not.toContain("draw <3>");
   });
 
-  it("needs no parent: removing one leaves the others complete, and nothing stays of any", async () => {
+  it("needs no parent: removing one leaves the others complete, and removing all leaves nothing", async () => {
     const first = await session();
     await put(first, "a", "kept by each");
     await drawn(first, "<1>");
@@ -109,7 +109,7 @@ describe("a fork", () => {
     }
   });
 
-  it("that is asked for twice at the same time with the same key is one", async () => {
+  it("is one if two requests with the same key ask for it at the same time", async () => {
     const parent = await session();
     await put(parent, "a", "one");
     const made = await Promise.all(
@@ -139,7 +139,7 @@ describe("a fork", () => {
     for (const id of [at?.id, fork?.id]) expect(await files(`/sessions/${id}`)).toEqual({ a: "200 one" });
   });
 
-  it("of the same name by two requests is made by one of them", async () => {
+  it("is made by one of two requests that give it the same name", async () => {
     const parent = await session();
     await put(parent, "a", "one");
     const dst = `${parent.replace("/sessions/", "")}-copy`;
@@ -183,7 +183,7 @@ describe("a fork that is not whole yet", () => {
     return { path: `/sessions/${id}`, id, stub, step, file };
   };
 
-  it("is a session for nobody, and its id is taken", async () => {
+  it("is not visible as a session, and its id is taken", async () => {
     const { path, id, step, file } = await begun();
     expect(await step({ files: [file] })).toBe("more");
     for (const route of ["", "/files", "/files/a", "/messages"]) {
@@ -197,7 +197,7 @@ describe("a fork that is not whole yet", () => {
     expect(await step({}, { end: { files: 1, artifacts: 0 } })).toBe("done");
     expect(await files(path)).toEqual({ a: "200 one" });
     expect(JSON.stringify(await get("/sessions?limit=1000"))).toContain(`"${id}"`);
-    // Sent again by a parent that did not hear of it.
+    // A parent that did not get the answer sends it again.
     expect(await step({ messages: [] }, { first: true })).toBe("done");
   });
 

@@ -55,7 +55,7 @@ it.each<[string, (path: string) => Promise<unknown>]>([
   });
   const call = await answer.json<{ mock_calls: Body[]; transcript: typeof transcript }>();
   expect(call.mock_calls[0]?.messages).toEqual(before);
-  // Nothing is lost, and the transcript of the answer goes on in the same way.
+  // Nothing is lost, and the transcript of the answer continues in the same way.
   expect(JSON.stringify(call.transcript.messages)).toContain("one!");
   expect(call.transcript.visible_messages?.length).toBe(
     transcript.visible_messages === undefined ? undefined : transcript.visible_messages.length + 2,
@@ -92,7 +92,7 @@ it("a call and a run continue from a transcript's summary, and from what a run l
   expect(run2.messages).toMatchObject([...Object(run1.messages), { content: "ok" }, { content: "go" }]);
 });
 
-it("what a run was in the middle of is told to be interrupted, but for the answers that there are", async () => {
+it("the open calls of a run appear as interrupted, except those that have answers", async () => {
   const path = await session();
   const calls = ["a", "b"].map((q) => ({ name: "ask", arguments: { q } }));
   const waiting = await run(path, "go", { tools: [ASK], mock: [{ tool_calls: calls }] });

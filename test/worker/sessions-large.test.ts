@@ -131,7 +131,7 @@ it("breaks off if the session is removed while it is read", async () => {
   await expect(rest()).rejects.toThrow();
 });
 
-it("a run that said too much has the last of it in its result, and all of it in the transcript", async () => {
+it("a run with too much text has the last part in its result, and everything in the transcript", async () => {
   const path = await session();
   const megabyte = "0123456789abcdef".repeat(65_536);
   const rounds = 9;

@@ -30,7 +30,7 @@ const until = async (fact: () => boolean): Promise<void> => {
 };
 const statusOf = (world: World, run_id = "r1") => world.store.run(run_id)?.status;
 
-describe("a tool that a hook carries out, in whose call the process died", () => {
+describe("a tool that a hook executes, in whose call the process died", () => {
   /** Its first call never answers; each further one says how many there were. */
   const SOURCE = `let calls = 0;
 export const count = () => (++calls === 1 ? new Promise(() => {}) : "call " + calls);`;
@@ -159,7 +159,7 @@ describe("a run that gets nowhere", () => {
   });
 
   it("run attempts that each make progress continue without limit", async () => {
-    // The last answer is silent: a text is told before it is recorded, which is a write too.
+    // The last answer is empty: a text is sent as an event before it is recorded, which is a write too.
     await hung([...tools(6), ""], async (world) => {
       let lives = 0;
       for (; statusOf(world) === "running"; lives += 1) {
@@ -177,7 +177,7 @@ describe("storage", () => {
   it.each([
     ["cannot be read", "x'7b'"],
     ["is of a later version", `CAST('[{"v":1,"at":1,"type":"thought_over","run":"r1"}]' AS BLOB)`],
-  ])("a record that %s ends the run that it belongs to, and nothing else", async (_, data) => {
+  ])("a record that %s ends its run, and nothing else", async (_, data) => {
     await inWorld({ spec: { tools: [client] }, replies: [{ calls: [["ask", {}]] }, "x"] }, async (world) => {
       await world.open();
       await world.run("r0", "before", { tools: [] });
@@ -227,7 +227,7 @@ describe("storage", () => {
     });
   });
 
-  it("that refuses every write for a while fails requests in that time, loses nothing, repeats nothing", async () => {
+  it("fails requests while it refuses every write, loses nothing, repeats nothing", async () => {
     const { wrap, state } = refusing();
     const fill = (name: string): void => {
       if (name === "write" && state.refused === 0) state.full = true;
@@ -381,7 +381,7 @@ describe("what is due", () => {
   it.each([
     ["back", -3_600_000],
     ["ahead", 365 * 86_400_000],
-  ])("a clock that jumps %s holds up nothing that is asked for", async (_, jump) => {
+  ])("a clock that jumps %s delays no request", async (_, jump) => {
     await inWorld(
       { spec: { tools: [journal] }, replies: [...tools(2), "done"] },
       async (world) => {
@@ -410,7 +410,7 @@ describe("what is due", () => {
     await inWorld({ replies: ["hi"] }, test, undefined, counter.wrap);
   });
 
-  it("an alarm sees to a run that has no run attempt, and only re-arms itself where there is one", async () => {
+  it("an alarm resumes a run that has no run attempt, and only re-arms itself if there is one", async () => {
     let release = (): void => {};
     const held = new Promise<void>((resolve) => {
       release = resolve;
@@ -477,7 +477,7 @@ describe("what is due", () => {
         return world.conversation.adopt(step, JSON.stringify({ messages: [hi] })).catch(String);
       },
     ],
-  ])("a session %s that could not be created holds nothing when it is", async (_, create) => {
+  ])("a session %s that could not be created is empty when it is created later", async (_, create) => {
     const { wrap, state } = refusing(/INTO due\b/);
     const test = async (world: World) => {
       state.full = true;

@@ -1,4 +1,4 @@
-/** Runs in sessions over HTTP: how they begin, wait, go on and end. */
+/** Runs in sessions over HTTP: how they begin, wait, continue and end. */
 import { describe, expect, it } from "vitest";
 import { readEvents } from "../support/sse.ts";
 import { Client, mockSkill } from "./served.ts";
@@ -217,7 +217,7 @@ describe("a run", () => {
     }
   });
 
-  it("is followed by who waits in silence, whose answer begins at once, from numbers that were never given too", async () => {
+  it("is followed by a client that waits in silence: its stream begins at once, also after a number that no event has", async () => {
     const path = await session();
     for (const query of ["", "?after=99999"]) {
       const reader = (await client.stream(`${path}/events${query}`)).body?.getReader();
@@ -229,7 +229,7 @@ describe("a run", () => {
     }
   });
 
-  it("that its provider refuses is that error, and an error of the run", async () => {
+  it("has its provider's error as the HTTP answer, and as the end of the run", async () => {
     const path = await session();
     const mock = [{ error: { category: "auth", message: "no such key" } }];
     const response = await run(path, "x", { mock });
@@ -251,7 +251,7 @@ describe("a run", () => {
     ["awaiting_tool", {}],
     ["awaiting_approval", { approval_policy: { require_approval: ["ask"] } }],
     ["idle", { daemon: true, tools: [], mock: [{ text: "later" }] }],
-  ])("that rests ends at its deadline: %s", async (status, more) => {
+  ])("ends at its deadline while it rests: %s", async (status, more) => {
     const path = await session();
     // Long enough for a busy machine to reach the rest before the deadline.
     const options = { tools: [ASK], mock: asking, deadline_ms: 2000, ...more };
@@ -435,7 +435,7 @@ describe("a run", () => {
     expect(await until(at, "done")).toMatchObject({ result: { text: "seen" } });
   });
 
-  it("that is denied learns why; once approved for the session it is not asked again", async () => {
+  it("learns the reason of a denial; a call that is approved for the session is not asked about again", async () => {
     const path = await session();
     const approval_policy = { require_approval: ["ask"] };
     const options = { tools: [ASK], mock: asking, approval_policy };
@@ -519,7 +519,7 @@ describe("a run", () => {
   });
 });
 
-it("options that have no effect are told of in the result", async () => {
+it("the result names options that have no effect", async () => {
   const told = async (path: string, options: Body) => {
     const { warnings } = await (await run(path, "go", options)).json<{ warnings?: Body[] }>();
     return (warnings ?? []).map(({ code, option }) => [code, option]);

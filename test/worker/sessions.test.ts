@@ -62,7 +62,7 @@ describe("a session", () => {
     expect(await codeOf(await open({ n: 2 }))).toEqual([422, "idempotency_key_reused"]);
   });
 
-  it("with an id answers the same Idempotency-Key as it did first, and another body with it is a conflict", async () => {
+  it("with an id answers a repeated Idempotency-Key with the first answer, and another body with a conflict", async () => {
     const open = (body: Body, key: string) => post("/sessions", body, { "idempotency-key": key });
     const first = await open({ id: "named", metadata: { n: 1 } }, "named");
     const made = await first.json();
@@ -112,7 +112,7 @@ describe("a session", () => {
     ["POST", "/runs", { prompt: "x", options: { provider: "mock" } }],
     ["POST", "/runs/r/cancel", {}],
   ])(
-    "that does not exist: %s %s is 404, also for another tenant's and for an invalid id",
+    "is 404 if it does not exist: %s %s, also for another tenant's and for an invalid id",
     async (method, path, body) => {
       await post("/sessions", { id: "mine" });
       expect(await codeOf(await send(method, `/sessions/none${path}`, body))).toEqual([404, "not_found"]);
@@ -146,7 +146,7 @@ describe("a session", () => {
     expect((await owner.fetch("/sessions?cursor=x")).status).toBe(400);
   });
 
-  it("bodies are checked to the field", async () => {
+  it("checks every field of bodies", async () => {
     const path = await session();
     for (const [to, body, field] of [
       ["/sessions", { id: "a b" }, "id"],
@@ -178,7 +178,7 @@ const OLLAMA = { provider: "ollama", model: "m" };
 const idOf = (path: string) => path.split("/").at(-1);
 
 describe("the conversation", () => {
-  it("goes on from run to run, also when its object was evicted", async () => {
+  it("continues from run to run, also when its object was evicted", async () => {
     const path = await session();
     expect((await run(path, "one")).status).toBe(200);
     const object = sessionObject(client.env, "default", path.slice("/sessions/".length));
@@ -193,7 +193,7 @@ describe("the conversation", () => {
     expect([page.data.length, rest]).toMatchObject([3, { data: [{ content: "second" }], next_cursor: null }]);
   });
 
-  it("is gone on with by calls that name it, and kept", async () => {
+  it("is continued by calls that name it, and kept", async () => {
     const path = await session();
     const session_id = path.slice("/sessions/".length);
     const call = (prompt: string, options: Body = {}, headers: Record<string, string> = {}) =>
@@ -412,7 +412,7 @@ describe("the conversation", () => {
       expect(await texts(path)).toEqual(["go", "", "Ann", "thanks", "last", "one", "1"]);
     });
 
-    it("a run that is cancelled: stands behind it too", async () => {
+    it("a run that is cancelled: comes after it too", async () => {
       const path = await session();
       const { begun } = await call(path, { prompt: "one" });
       const { run_id } = await parked(path);
@@ -456,7 +456,7 @@ describe("the conversation", () => {
       expect(await texts(path)).not.toContain("1");
     });
 
-    it("the end of the session's work, and a failed call: no warning of messages that there are not", async () => {
+    it("the end of the session's work, and a failed call: no warning of missing messages", async () => {
       const path = await session();
       vi.stubGlobal("fetch", async () => {
         await post(`${path}/archive`);
@@ -488,7 +488,7 @@ describe("the conversation", () => {
     ["writes nothing", { text: " ", output_tokens: 0 }, "provider_empty_answer"],
     ["refuses", { text: "I would rather not.", stop_reason: "refusal" }, "model_refused"],
   ])(
-    "a model that %s leaves the conversation as it was, and the caller learns of it",
+    "a model that %s leaves the conversation unchanged, and the caller learns of it",
     async (_, mock, code) => {
       const path = await session();
       for (const prompt of ["one", "two"]) await run(path, prompt, { mock: [{ text: `${prompt}!` }] });
@@ -500,7 +500,7 @@ describe("the conversation", () => {
     },
   );
 
-  it("forks: a copy with its lineage, which goes its own way", async () => {
+  it("forks: a copy with its lineage, which changes independently", async () => {
     const path = await session();
     const id = path.slice("/sessions/".length);
     await run(path, "one", { mock: [{ text: "1" }] });
@@ -546,7 +546,7 @@ describe("the conversation", () => {
   });
 });
 
-it("a run says that it used a soft budget up, although it waited since", async () => {
+it("a run reports that it used a soft budget up, even if it waited in between", async () => {
   const path = await session();
   const query = `?session_id=${path.slice("/sessions/".length)}`;
   const usage = { input_tokens: 1_000_000, output_tokens: 1 };
@@ -580,19 +580,22 @@ describe("tasks with a session of their own", () => {
     return kind === undefined ? [] : [{ id, method, path, what: kind[1] }];
   });
 
-  it.each(routes)("$method $path names it, whether the id is unknown or malformed", async (route) => {
-    const { id, method, path, what } = route;
-    const detailOf = async (sent: string): Promise<unknown> => {
-      const answer = await send(method, path.replace(":id", sent), BODIES[id]);
-      const { code, detail } = await answer.json<Body>();
-      expect([answer.status, code]).toEqual([404, "not_found"]);
-      return detail;
-    };
-    expect(await detailOf("none")).toBe(`There is no ${what} "none".`);
-    for (const [sent, said] of [
-      ["..%2fx", "../x"],
-      ["nope!", "nope!"],
-    ] as const)
-      expect(await detailOf(sent)).toBe(`There is no ${what} "${said}". An id has ${SESSION_IDS}.`);
-  });
+  it.each(routes)(
+    "$method $path names the kind of task, whether the id is unknown or malformed",
+    async (route) => {
+      const { id, method, path, what } = route;
+      const detailOf = async (sent: string): Promise<unknown> => {
+        const answer = await send(method, path.replace(":id", sent), BODIES[id]);
+        const { code, detail } = await answer.json<Body>();
+        expect([answer.status, code]).toEqual([404, "not_found"]);
+        return detail;
+      };
+      expect(await detailOf("none")).toBe(`There is no ${what} "none".`);
+      for (const [sent, said] of [
+        ["..%2fx", "../x"],
+        ["nope!", "nope!"],
+      ] as const)
+        expect(await detailOf(sent)).toBe(`There is no ${what} "${said}". An id has ${SESSION_IDS}.`);
+    },
+  );
 });

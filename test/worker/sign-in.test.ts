@@ -1,4 +1,4 @@
-/** Browsers that sign in with an API key, and pages that would like to be one. */
+/** Browsers that sign in with an API key, and pages that try to use their cookies. */
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { Client, mockSkill } from "./served.ts";
 
@@ -37,7 +37,7 @@ async function make(...scopes: string[]): Promise<{ id: string; key: string }> {
 }
 
 describe("a browser", () => {
-  it("without a key gets a form that leads back to the page it wanted", async () => {
+  it("gets a form without a key, and the form leads back to the requested page", async () => {
     const shown = await keyed.fetch(`${AT}/skills?q="><script>`, { headers: { accept: ACCEPT } });
     const text = await shown.text();
     expect([shown.status, text.includes("<script>")]).toEqual([401, false]);
@@ -52,7 +52,7 @@ describe("a browser", () => {
     expect(policy).toContain(`style-src 'sha256-${btoa(String.fromCharCode(...digest))}';`);
   });
 
-  it("that is not signed in any more, or lacks a scope, gets the form instead of the page", async () => {
+  it("gets the form instead of the page if it is not signed in any more, or lacks a scope", async () => {
     const sent = await form("/console/skills/cat/try", { text: "hi" }, { accept: ACCEPT });
     const text = await sent.text();
     expect([sent.status, sent.headers.get("content-type")]).toEqual([401, "text/html; charset=utf-8"]);
@@ -66,7 +66,7 @@ describe("a browser", () => {
     ]);
   });
 
-  it("that signs in has a cookie instead of the key, for 12 hours, until it signs out", async () => {
+  it("has a cookie instead of the key after it signs in, for 12 hours, until it signs out", async () => {
     const answer = await form("/console/sign-in", { key: ` ${ADMIN} `, next: "/skills?q=cat" });
     expect([answer.status, answer.headers.get("location")]).toEqual([303, "/skills?q=cat"]);
     const set = answer.headers.get("set-cookie") ?? "";
@@ -95,7 +95,7 @@ describe("a browser", () => {
     expect((await local.fetch("/skills", { headers: { cookie: cookieOf(there) } })).status).toBe(200);
   });
 
-  it("with a wrong key gets the form again; only a path of this origin is where it leads", async () => {
+  it("gets the form again after a wrong key; the form leads only to paths of this origin", async () => {
     for (const key of ["", "wrong", `hull_${"x".repeat(43)}`]) {
       const wrong = await form("/console/sign-in", { key, next: "/docs" });
       const text = await wrong.text();
@@ -167,7 +167,7 @@ describe("a browser", () => {
     expect(await there()).toBe(401);
   });
 
-  it("that signs out removes what Hull noted of cookies that are too old by now", async () => {
+  it("removes notes of cookies that are too old by now when it signs out", async () => {
     const { DB } = keyed.env;
     const { endedSignIns } = keyed.deployment;
     const noted = { hash: "", token: "", id: "old", until: Date.now() + 1000 };

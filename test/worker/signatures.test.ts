@@ -51,7 +51,7 @@ const codes = async (response: Response): Promise<unknown> => {
 };
 
 describe("uploads", () => {
-  it("are verified: what holds is kept, what does not is refused", async () => {
+  it("are verified: Hull keeps what is valid, and refuses what is not", async () => {
     const whole = await signed(FILES);
     expect((await put(open, whole)).status).toBe(201);
     const card = await (await open.fetch("/skills/vouched/card")).json();
@@ -69,7 +69,7 @@ describe("uploads", () => {
     expect(await (await open.fetch("/skills/vouched/card")).json()).not.toHaveProperty("signer");
   });
 
-  it("must be signed where the deployment wants it, by somebody whom it trusts", async () => {
+  it("must be signed by a trusted signer if the deployment requires it", async () => {
     const whole = await signed(FILES);
     const nobody = deployment({ require: "uploaded" });
     expect(await codes(await put(nobody, FILES))).toEqual([422, "bundle_invalid", ["signature_missing"]]);
@@ -92,7 +92,7 @@ describe("a skill whose signer is trusted no more", () => {
       (client) => client.post("/runs", { prompt: "x", options: { ...options, skill: "vouched" } }),
     ],
     [
-      "is in no run",
+      "is not available to a run",
       (client) => client.post("/runs", { prompt: "x", options: { ...options, skills: ["vouched"] } }),
     ],
   ])("%s", async (_, use) => {

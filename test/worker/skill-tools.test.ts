@@ -96,7 +96,7 @@ const json = { "content-type": "application/json" };
 const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
   client.fetch(path, { method: "POST", headers: { ...json, ...headers }, body: JSON.stringify(body) });
 
-/** A run whose model makes these calls in one turn; answers what it was told of them. */
+/** A run whose model makes these calls in one turn; returns the results that the model read. */
 async function run(calls: [string, object?][], options: Body, path = "/runs") {
   const mock = [
     { tool_calls: calls.map(([name, args = {}]) => ({ name, arguments: args })) },
@@ -248,10 +248,15 @@ describe("a served skill", () => {
       2,
       [200, "end", "files_not_stored"],
     ],
-    ["does so in a session", "writes?session_id=kept", 2, [200, "end", "files_not_stored"]],
+    [
+      "answers without the file in a session too, and warns",
+      "writes?session_id=kept",
+      2,
+      [200, "end", "files_not_stored"],
+    ],
     ["fails if the call asks for that file", "writes?file=a.txt", 2, [503, "storage_unavailable", null]],
     [
-      "fails if R2 does not have the file ready that is the answer",
+      "fails if R2 does not have the file that is the answer ready",
       "makes",
       2,
       [503, "storage_unavailable", null],
@@ -329,7 +334,7 @@ describe("a served skill", () => {
     expect(last.headers.get("x-hull-files")).toBe(files);
   });
 
-  it("names them all to the same call that began before that run, and leaves its files alone", async () => {
+  it("names them all to a repetition that began before that run, and does not change its files", async () => {
     await client.post("/sessions", { id: "twins" });
     const tool_calls = ["in.txt", "new.txt"].map((file_path) => {
       return { name: "Write", arguments: { file_path, content: "made" } };
@@ -484,13 +489,13 @@ describe("a run", () => {
     expect((await run([], { ...options, mock })).results.at(-1)).toBe('{"count":2}');
   });
 
-  it("a served skill as the run's own brings its tools along", async () => {
+  it("offers the tools of a served skill that it runs", async () => {
     const { results } = await run([["count_words", { text: "a b c" }]], { skill: "count-words" });
     expect(results).toEqual(['{"count":3}']);
   });
 });
 
-it("names that every object inherits are names like others", async () => {
+it("treats names that every object inherits like other names", async () => {
   const config = [{ name: "valueOf", type: "secret" }];
   const tool = declared("constructor", { parameters: {}, "x-config": config });
   const scripts = { constructor: "export default () => 'made'" };
@@ -515,7 +520,7 @@ describe("a skill that is withdrawn while its run calls the model", () => {
   it.each<[string, Body]>([
     ["skills", { skills: ["count-words"] }],
     ["skill", { skill: "count-words" }],
-  ])("does not change for a run with the option %s", async (_, options) => {
+  ])("stays the same for a run with the option %s", async (_, options) => {
     const asking = new Client({ HULL_ENV: "local", OPENAI_API_KEY: "sk-canary-1234567890" });
     const call = { name: "count_words", arguments: JSON.stringify({ text: "a b" }) };
     const answers = [

@@ -141,21 +141,24 @@ it.each([
 it.each([
   ["anthropic", { error: { type: "overloaded_error" } }],
   ["openai", { error: { type: "server_error", code: "storage_unavailable" } }],
-])("a fault of D1 that lasts is told to clients of %s, which try again later", async (vendor, told) => {
-  const id = await idOf(client.fetch("/files", { method: "POST", body: "x" }));
-  const fault = { binding: "DB", method: "prepare", of: "FROM stored_files" } as const;
-  const ask = () => client.fetch(`/${vendor}/v1/files/${id}`);
-  const { answer } = await withFaults(client.env, fault, 100, ask);
-  const { headers } = answer;
-  expect([answer.status, headers.get("retry-after"), headers.get("x-should-retry")]).toEqual([
-    503,
-    "2",
-    null,
-  ]);
-  expect(await answer.json()).toMatchObject(told);
-});
+])(
+  "clients of %s get a lasting fault of D1 as an error that says to try again later",
+  async (vendor, told) => {
+    const id = await idOf(client.fetch("/files", { method: "POST", body: "x" }));
+    const fault = { binding: "DB", method: "prepare", of: "FROM stored_files" } as const;
+    const ask = () => client.fetch(`/${vendor}/v1/files/${id}`);
+    const { answer } = await withFaults(client.env, fault, 100, ask);
+    const { headers } = answer;
+    expect([answer.status, headers.get("retry-after"), headers.get("x-should-retry")]).toEqual([
+      503,
+      "2",
+      null,
+    ]);
+    expect(await answer.json()).toMatchObject(told);
+  },
+);
 
-it("a fault of R2 that lasts is a fault of the protocol in MCP, not of the tool", async () => {
+it("a lasting fault of R2 is a fault of the protocol in MCP, not of the tool", async () => {
   await script(
     { tool_calls: [{ name: "Write", arguments: { file_path: "a", content: "x" } }] },
     { text: "Done." },

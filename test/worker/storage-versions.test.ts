@@ -88,7 +88,7 @@ it.each(OBJECTS)("tables change only with a new version: $of", async ({ of, obje
   });
 });
 
-it.each(OBJECTS)("answers what a later version of Hull stored: $of", async ({ object, tables, request }) => {
+it.each(OBJECTS)("refuses what a later version of Hull stored: $of", async ({ object, tables, request }) => {
   expect((await request()).ok).toBe(true);
   await runInDurableObject(object(), (_, { storage }) => {
     storage.sql.exec(`INSERT INTO ${tables} VALUES (99)`);

@@ -1,4 +1,4 @@
-/** What an earlier version of Hull stored goes on under this one. */
+/** What an earlier version of Hull stored continues under this one. */
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { sha256 } from "../../src/engine/sha256.ts";
 import { readEvents } from "../support/sse.ts";
@@ -63,7 +63,7 @@ const sessionOf = (run: string, node: string, item?: number): string => {
   return `wfs_${sha256(`${run}/${node}/1/1${place}`).slice(0, 32)}`;
 };
 
-/** What comes next of each case. */
+/** How each case continues. */
 const GO_ON: Record<string, (stored: StoredCase) => Promise<void>> = {
   async sleep(stored) {
     const done = await ended(stored);
@@ -291,7 +291,7 @@ async function goOnWithTask({ id, objects }: StoredCase): Promise<void> {
   await until(await lastRun(id), "done");
 }
 
-/** When those cases go on that would be too late today, in Unix ms. */
+/** The time at which those cases continue that would be too late today, in Unix ms. */
 const GOES_ON_AT: Record<string, number> = { response: 1_701_028_850_000 };
 afterEach(() => vi.restoreAllMocks());
 

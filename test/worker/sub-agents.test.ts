@@ -88,7 +88,7 @@ describe("POST /sub-agents", () => {
     });
   });
 
-  it("that fails is an envelope too; in the background it is a task", async () => {
+  it("answers a failure with an envelope too; in the background it is a task", async () => {
     const mock = [{ error: { category: "auth", message: "no such key" } }];
     expect(await subAgent({ mock })).toMatchObject({ ok: false, error: { category: "auth" } });
     const request = { payload: { n: 1 } };
@@ -111,7 +111,7 @@ describe("POST /sub-agents", () => {
     });
   });
 
-  it("runs in a session that exists, unless that is above it", async () => {
+  it("runs in an existing session, unless that is above it", async () => {
     const [top, within] = [await session(), await session()].map((path) => path.replace("/sessions/", ""));
     const below = { parent_session_id: top };
     expect(await subAgent({ ...said("In."), session_id: within }, below)).toMatchObject({ ok: true });
@@ -201,7 +201,7 @@ describe("the tool sub_agent", () => {
     expect(done).toMatchObject({ ok: true, text: "Done.", tools_used: ["sub_agent", "sub_agent"] });
     const own = String(done.run_id);
     const starts = dataOf(stream, "sub_agent_start");
-    // They begin side by side, so either may be first.
+    // They begin in parallel, so either may be first.
     expect(starts.toSorted((a, b) => String(a.task).localeCompare(String(b.task)))).toMatchObject([
       { parent_run_id: own, task: "left", name: "l" },
       { parent_run_id: own, task: "right", name: "task" },
@@ -361,7 +361,7 @@ describe("the parent", () => {
       expect(await outcomeOf(await begin(id))).toBe("ok");
     });
 
-    it("does not separate a task from its parent run if another request for the task fails", async () => {
+    it("keeps a task with its parent run if another request for the task fails", async () => {
       const { id, at } = await above(200);
       const task = idOf(await begin(id, 15));
       const { child_run_path } = await get(`/tasks/${task}`);
@@ -373,7 +373,7 @@ describe("the parent", () => {
       expect(ended).toMatchObject({ status: "cancelled" });
     });
 
-    it("does not return where tasks below a task used it, or still hold it", async () => {
+    it("is not released where tasks below a task used it, or still hold it", async () => {
       const { id } = await above(100);
       const graph = { nodes: { a: { kind: "wait", wait: { event: "go" } } } };
       const flow = await (await post("/tasks", { task: "Wait.", graph, parent_session_id: id })).json<Body>();

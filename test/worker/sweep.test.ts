@@ -1,4 +1,4 @@
-/** What the cron trigger removes: all that is due, however much it is, whatever fails beside it (docs/storage-schema.md). */
+/** What the cron trigger removes: all that is due, however much it is, whatever else fails (docs/storage-schema.md). */
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { removeObjects } from "../../src/session/r2-objects.ts";
 import { Client } from "./served.ts";
@@ -30,7 +30,7 @@ const RUN = `INSERT INTO runs (tenant, id, kind, state, created_at, settled_at, 
 const FILE = `INSERT INTO stored_files (tenant, id, filename, mime, size, purpose, downloadable, stored, created_us, expires_ms)
   SELECT 't', 'file_' || value, '', '', 0, '', 0, 1, value, ?2 FROM json_each(?1)`;
 
-/** Things that age: how to make some, and what there is of them. */
+/** Things that age: how to make some, and how to count them. */
 const THINGS: { what: string; make: (n: number) => Promise<unknown>; left: () => Promise<number[]> }[] = [
   {
     what: "bundles without a version",
@@ -159,7 +159,7 @@ it.each([
     `INSERT INTO sessions (tenant, id, state, created_at, metadata)
      SELECT 't', 'container_01' || value, 'active', ?2, '{"container":true}' FROM json_each(?1)`,
   ],
-])("a sweep goes on although D1 does not remove some rows of %s", async (table, event, insert) => {
+])("a sweep continues even if D1 does not remove some rows of %s", async (table, event, insert) => {
   await run(insert, numbers(20), new Date(Date.now() - 40 * DAY_MS).toISOString());
   let refused = 0;
   const prepare = (query: string): D1PreparedStatement => {

@@ -1,4 +1,7 @@
-/** What a task survives: its process dies at any of its writes, and the next one goes on. The session above knows each event once. */
+/**
+ * What a task survives: its process dies at any of its writes, and the next one continues. The session above knows each
+ * event once.
+ */
 
 import { expect, it, vi } from "vitest";
 import { Deployment } from "../../src/deployment.ts";
@@ -77,7 +80,7 @@ it.each([false, true])(
           expect(task.result).toMatchObject({ ok: true, status: "done" });
           // An effect of each run, once.
           expect(world.performed).toEqual(["r1 tool-0-0 write", "r2 tool-0-0 write"]);
-          // Whoever dies after the answer is heard of when its alarm comes.
+          // A task that dies after the answer reports its end when its alarm fires.
           await world.revive();
           await world.ask("task_wait", { timeout_ms: null, until: "end" });
           const events = await told(parent);
@@ -205,7 +208,7 @@ async function waitingTask({ id, script }: World, token_budget: number): Promise
   return session;
 }
 
-it.each([false, true])("as a stage of a workflow neither (stored: %s)", async (after) => {
+it.each([false, true])("as a stage of a workflow, loses and repeats nothing (stored: %s)", async (after) => {
   let deaths = 0;
   for (let writes = 1; writes < 100; writes += 1) {
     const parent = await above();
@@ -223,7 +226,7 @@ it.each([false, true])("as a stage of a workflow neither (stored: %s)", async (a
         const events = (await told(parent)).map(({ event }) => event);
         expect([writes, events]).toEqual([writes, shown.map(({ event }) => event)]);
         expect(world.performed).toEqual(["r1 tool-0-0 write"]);
-        // Everything is told: nothing is due any more.
+        // Everything is reported: nothing is due any more.
         const kinds = world.store.due().map(({ kind }) => kind);
         expect([writes, kinds.filter((kind) => kind === "watch" || kind === "relay")]).toEqual([writes, []]);
         return world.deaths;
@@ -236,7 +239,7 @@ it.each([false, true])("as a stage of a workflow neither (stored: %s)", async (a
   expect(deaths).toBeGreaterThan(5);
 });
 
-/** Far longer than sessions wait before they check what they have not told (`WATCH_MS`), also on a busy machine. */
+/** Far longer than sessions wait before they check what they have not reported (`WATCH_MS`), also on a busy machine. */
 const CHECKED = { timeout: 120_000 };
 const GRAPH = {
   entry: "r",
@@ -244,7 +247,7 @@ const GRAPH = {
   edges: [{ from: "r", to: "s" }],
 };
 
-/** Asks again and again: who waits in a process that dies of nothing that it was asked would wait for ever. */
+/** Asks again and again: a request that waits in a process that then dies would wait forever. */
 async function ended(world: World): Promise<void> {
   for (;;) {
     const { task } = await world.ask("task_wait", { timeout_ms: 5, until: "end" });
@@ -264,7 +267,7 @@ async function playGraph(world: World, parent: string): Promise<void> {
   await ended(world);
 }
 
-it.each([false, true])("with a graph neither (stored: %s)", async (after) => {
+it.each([false, true])("with a graph, loses and repeats nothing (stored: %s)", async (after) => {
   let deaths = 0;
   for (let writes = 1; writes < 200; writes += 2) {
     const parent = await above();
@@ -280,7 +283,7 @@ it.each([false, true])("with a graph neither (stored: %s)", async (after) => {
         });
         await world.revive();
         await world.ask("task_wait", { timeout_ms: null, until: "end" });
-        // The sub-agent of each run, and each run, tell of their beginnings and ends once. What a sub-agent could not tell
+        // The sub-agent of each run, and each run, report their beginnings and ends once. What a sub-agent could not report
         // while the process was dead comes at its next check.
         const updates = () => world.events().filter(({ event }) => event === "task_update").length;
         await vi.waitFor(() => expect([writes, updates()]).toEqual([writes, 8]), CHECKED);

@@ -34,7 +34,7 @@ const wait = async (ids: string | string[], more: Body = {}): Promise<Handle> =>
   (await post("/tasks/wait", { ids, ...more })).json<Handle>();
 const input = (id: string, task: string) => post(`/tasks/${id}/input`, { task });
 const said = (...replies: string[]) => ({ mock: replies.map((text) => ({ text })) });
-/** A task whose model calls a tool that only a client could answer: it goes on until somebody acts. */
+/** A task whose model calls a tool that only a client could answer: it waits until somebody acts. */
 const RESTING = {
   node: { ...NODE, tools: [ASK] },
   options: { mock: [{ tool_calls: [{ name: "ask", arguments: { q: "?" } }] }, { text: "Thanks. ##DONE##" }] },
@@ -144,7 +144,7 @@ describe("a task", () => {
     }
   });
 
-  it("takes no input while it runs; closing it says so and ends the wait", async () => {
+  it("takes no input while it runs; closing it reports that and ends the wait", async () => {
     const { id } = await spawn(RESTING);
     expect(await codeOf(await input(id, "More."))).toEqual([409, "task_running"]);
     expect(await codeOf(await post(`/tasks/${id}/trigger`))).toEqual([409, "task_not_awaiting"]);
@@ -155,7 +155,7 @@ describe("a task", () => {
     expect(await waited).toMatchObject([{ id, status: "cancelled" }, { status: "completed" }]);
   });
 
-  it("that has failed throws its error to the first who waits", async () => {
+  it("returns its error to the first request that waits, if it has failed", async () => {
     const options = { mock: [{ error: { category: "auth", message: "no such key" } }] };
     const { id } = await spawn({ options });
     expect((await post("/tasks/wait", { ids: [id] })).status).toBe(502);
@@ -380,7 +380,7 @@ describe("a task with a graph", () => {
     }
   });
 
-  it("goes on in the mocks of its options when it gets more work", async () => {
+  it("continues with the mocks of its options when it gets more work", async () => {
     const options = { provider: "mock", mock: [{ text: "one" }, { text: "two" }] };
     const { id } = await spawned({ nodes: { a: {} } }, { options, wait: true });
     await input(id, "Count on.");

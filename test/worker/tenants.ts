@@ -78,7 +78,7 @@ export async function problem(response: Response): Promise<Record<string, unknow
   return document;
 }
 
-/** Bytes of which no two stretches are alike. */
+/** Bytes of which no two stretches are the same. */
 export function noise(size: number): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(size);
   for (let at = 0, x = 7; at < size; at += 1) {

@@ -72,7 +72,7 @@ describe("a trace", () => {
     expect(trace).not.toContain("canary");
   });
 
-  it("of an execution is its caller's alone", async () => {
+  it("of an execution is visible only to its caller", async () => {
     const begun = await client.post("/runs?wait=none", { prompt: "Hi.", options: MOCK });
     const { id } = await begun.json<{ id: string }>();
     await expect.poll(() => json(`/runs/${id}`)).toMatchObject({ state: "done" });

@@ -51,7 +51,7 @@ describe("compact", () => {
     }
   });
 
-  it("where all messages stay nothing happens, but for a summary that is given", async () => {
+  it("changes nothing if all messages stay, unless a summary is given", async () => {
     const source = await transcriptOf(TALK);
     expect(await ask("compact", { transcript: source, keep_last: 4 })).toEqual(source);
     expect(await ask("compact", { transcript: source, keep_first: 1, keep_last: 3 })).toEqual(source);
@@ -113,7 +113,7 @@ describe("summarize", () => {
     expect(whole.summary).not.toBe(undefined);
   });
 
-  it("what a model says of its refusal is no summary", async () => {
+  it("a model's refusal is no summary", async () => {
     const mock = [{ text: "I would rather not.", stop_reason: "refusal" }];
     const refused = await ask("summarize", { messages: TALK, ...MOCK, mock }, 502);
     expect(refused).toMatchObject({ code: "model_refused" });

@@ -28,7 +28,7 @@ describe("constructors and getters", () => {
     ]);
   });
 
-  it("getters answer bare, also where there is nothing", async () => {
+  it("getters answer with the bare value, also if there is none", async () => {
     const summary = { ...(await transcriptOf(TALK)), summary: "short" };
     const expected: [string, unknown, unknown][] = [
       ["messages", TALK, []],
@@ -195,7 +195,7 @@ describe("what is refused", () => {
     expect(answer.errors.find((error) => error.path === path)?.message).toMatch(message);
   });
 
-  it("custom strategies, for want of a hook", async () => {
+  it("custom strategies, since they need a hook", async () => {
     const transcript = await transcriptOf(TALK);
     const refused = await ask("compact", { transcript, strategy: "custom" }, 400);
     expect(refused).toMatchObject({ code: "invalid_request", option: "strategy" });
@@ -203,7 +203,7 @@ describe("what is refused", () => {
     await ask("compact", { transcript, strategy: "best" }, 422);
   });
 
-  it("no names that the typed functions have", async () => {
+  it("none of the names that the typed functions have", async () => {
     expect(await ask("transcript_messages", { messages: TALK })).toEqual(TALK);
     expect(await ask("transcript_add_user", { messages: [], content: "x" })).toHaveLength(1);
   });

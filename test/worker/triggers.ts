@@ -10,7 +10,7 @@ export async function sweepAt(env: Env, now: number): Promise<void> {
   await Promise.all(work);
 }
 
-/** Statements in the database of an environment. */
+/** Executes statements in the database of an environment. */
 export const statementsIn = ({ DB }: Env) => ({
   run: (statement: string, ...values: unknown[]) =>
     DB.prepare(statement)

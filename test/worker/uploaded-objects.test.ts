@@ -1,4 +1,4 @@
-/** The objects of uploaded skills: they go once nothing can need them, and not before (docs/storage-schema.md). */
+/** The objects of uploaded skills: Hull removes them once nothing can need them, and not before (docs/storage-schema.md). */
 import { beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { toBase64 } from "../../src/bytes.ts";
 import { packTar } from "../../src/skill/tar.ts";
@@ -102,7 +102,7 @@ describe("the objects of an upload", () => {
     expect([await kinds(), await works(blue, digest)]).toEqual([["skill"], WORKS]);
   });
 
-  it("are no objects of a publish of the same folder, which sends its own", async () => {
+  it("are not reused by a publish of the same folder, which sends its own", async () => {
     await upload(red);
     const { data } = await (await new Client().fetch("/_hull/bundles")).json<{ data: string[] }>();
     expect(data.filter((key) => key.startsWith("uploaded"))).toEqual([]);
@@ -119,7 +119,7 @@ describe("the objects of an upload", () => {
     await new Client().publish(FOLDER);
   });
 
-  it("are those of a version that a failed upload left behind, too", async () => {
+  it("include those of a version that a failed upload left behind", async () => {
     const broken = new Tenant(new Client({ HULL_ADMIN_KEY: "hull-admin-canary-0123456789" }), red.key);
     const { DB } = broken.client.env;
     const prepare = (query: string) =>
@@ -217,7 +217,7 @@ describe("a sweep", () => {
     return { ...env, SKILLS };
   }
 
-  it("leaves what somebody uploads again while it removes it", async () => {
+  it("keeps what somebody uploads again while the sweep removes it", async () => {
     const digest = await upload(red);
     await red.remove("fox");
     // Its own version, or another one with the same files.
@@ -238,7 +238,7 @@ describe("a sweep", () => {
     }
   });
 
-  it("that fails says so, stops no other, and a later one finishes", async () => {
+  it("reports its failure, stops no other sweep, and a later one finishes", async () => {
     await upload(red);
     await red.remove("fox");
     await run(

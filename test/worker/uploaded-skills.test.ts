@@ -16,7 +16,7 @@ afterEach(async () => {
   for (const slug of ["fox", "up", "job"]) await red.remove(slug);
 });
 
-describe("what an archive may be", () => {
+describe("what an archive may contain", () => {
   const TEXT = mockSkill("fox");
 
   it.each<[string, Files]>([
@@ -128,7 +128,7 @@ describe("what an archive may be", () => {
     expect(await red.get("/_hull/skills")).toMatchObject({ data: [] });
   });
 
-  it("all findings are told, where they stand", async () => {
+  it("Hull reports all findings with their places", async () => {
     const text = "---\nname: fox\ndescription: d\ntimeout_ms: 5s\ntool_env: 1\nfoo: 1\nrun: [sh, ./a]\n---\n";
     const response = await red.put("fox", { "SKILL.md": text, a: "" });
     const { diagnostics } = await response.json<{ diagnostics: { code: string; line: number }[] }>();

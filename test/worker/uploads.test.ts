@@ -272,7 +272,7 @@ describe("S119: a skill that is uploaded", () => {
     expect((await reader.remove("fox")).status).toBe(403);
   });
 
-  it("in local dev without keys belongs to whoever is there", async () => {
+  it("belongs to the caller in local dev without keys", async () => {
     const local = new Client();
     const zip = await makeZip([{ name: "fox/SKILL.md", content: mockSkill("fox") }]);
     expect((await local.fetch("/_hull/skills/fox", { method: "PUT", body: zip })).status).toBe(201);

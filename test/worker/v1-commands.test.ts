@@ -75,7 +75,7 @@ async function commanded(client: ReturnType<typeof clientWith>, more: object = {
   return client.post("/v1/messages", { model: "mock/any", max_tokens: 100, tools, messages, ...more });
 }
 
-/** Lets a message run a command in a container. Returns what the runner was told of it. */
+/** Lets a message run a command in a container. Returns the specification that the runner got. */
 async function commandIn(client: ReturnType<typeof clientWith>, container: string) {
   expect((await commanded(client, { container })).status).toBe(200);
   const [execution] = runner.executions.values();

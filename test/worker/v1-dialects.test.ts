@@ -85,7 +85,7 @@ describe("errors below /v1", () => {
     }
   });
 
-  it("tell the SDKs not to repeat what a repetition does not fix", async () => {
+  it("stop the SDKs from repeating what a repetition does not fix", async () => {
     const closed = new Client({ HULL_ENV: "deployed" });
     for (const [headers, type] of [
       [{}, "server_error"],

@@ -217,7 +217,7 @@ describe("content", () => {
     expect((await get(`/v1/files/${id}`)).status).toBe(404);
   });
 
-  it("that never came whole is swept, and was never shown", async () => {
+  it("is swept if it never arrived whole, and was never shown", async () => {
     const { FILES } = open.env;
     open.env.FILES = Object.create(FILES, {
       put: {
@@ -248,7 +248,7 @@ describe("content", () => {
   });
 
   it.each(["an upload", "a removal"])(
-    "%s that the database leaves halfway shows no file without bytes",
+    "no list shows a file without bytes after %s that the database completes only in part",
     async (what) => {
       const { FILES, DB } = open.env;
       const known = what === "a removal" ? (await uploaded("a.csv")).id : null;
@@ -281,7 +281,7 @@ describe("content", () => {
     },
   );
 
-  it("leaves no part of an upload in parts either, if its Worker dies", async () => {
+  it("of an upload in parts is removed if its Worker dies", async () => {
     const roomy = new Client({ HULL_ADMIN_KEY: ADMIN });
     const large = form(new Uint8Array(9 * 1024 * 1024), "a");
     const begun = killInParts(roomy);
@@ -349,7 +349,7 @@ it("an empty after begins every list at its beginning", async () => {
     expect([list, (await get(`/v1/${list}?after=`, OPENAI)).status]).toEqual([list, 200]);
 });
 
-it("a container that does not answer now is a failure, not an unknown after", async () => {
+it("a container that is out of reach is a failure, not an unknown after", async () => {
   const made = await red.fetch("/v1/containers", {
     method: "POST",
     headers: JSON_TYPE,
@@ -478,7 +478,7 @@ describe("an upload of /files", () => {
     });
   });
 
-  it("that is deleted there is gone here, and its key names another one", async () => {
+  it("is deleted here too if it is deleted there, and its key names another one", async () => {
     const key = { "idempotency-key": "again" };
     const { id } = await made("a,b\n", "", key);
     expect(await made("a,b\n", "", key)).toMatchObject({ id });

@@ -256,7 +256,7 @@ it("the body of an answer whose row was not written goes, though another process
   expect([await rows(), await bodies()]).toEqual([0, 0]);
 });
 
-it("R2 that is away while an expired answer makes room costs neither the new answer nor the removal", async () => {
+it("if R2 fails while an expired answer makes room, neither the new answer nor the removal is lost", async () => {
   await conversation("again");
   later(DAY_MS + 1000);
   const away = vi.spyOn(open.env.FILES, "delete").mockRejectedValue(new TypeError("R2 is away"));

@@ -39,7 +39,7 @@ it("a missing runner gives a result with the code unavailable, and the answer co
 });
 
 describe("faults of the original that these routes must not have", () => {
-  it("15: two deployments in one isolate, set up differently, do as each of them says", async () => {
+  it("15: two deployments in one isolate, set up differently, each behave as configured", async () => {
     const statusOf = async (client: Client): Promise<number> =>
       (await client.post("/v1/messages", { ...ask, ...CODE })).status;
     await open.post("/llm/mocks", { text: "Well." });

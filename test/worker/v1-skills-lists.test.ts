@@ -37,7 +37,7 @@ describe("pages", () => {
     expect(await status(`/v1/skills?limit=2&page=${page}`, GA, elsewhere)).toBe(400);
   });
 
-  it("that end exactly at the limit say so", async () => {
+  it("say so if they end exactly at the limit", async () => {
     for (let n = 0; n < 4; n++) await created(form(FOX));
     const get = async (path: string, headers: Headers) =>
       (await red.fetch(path, { headers })).json<{

@@ -34,7 +34,7 @@ describe("a refused upload names the reason, and leaves nothing", () => {
     ["JSON instead of a form", () => "{}", OPENAI, 400, /no SKILL\.md/],
     ["no SKILL.md", () => form([["fox/a.py", ""]]), GA, 400, /no SKILL\.md/],
     [
-      "SKILL.md beside its folder",
+      "SKILL.md next to its folder",
       () =>
         form([
           ["fox/SKILL.md", skill()],
@@ -124,7 +124,7 @@ describe("a refused upload names the reason, and leaves nothing", () => {
       /twice/,
     ],
     [
-      "a zip beside a file",
+      "a zip next to a file",
       async () =>
         form([
           ["fox.zip", await makeZip([])],
@@ -405,7 +405,7 @@ describe("versions", () => {
     }
   });
 
-  it("that are uploaded at once get numbers and times of their own", async () => {
+  it("get numbers and times of their own if they are uploaded at once", async () => {
     const id = await created(form(FOX));
     const answers = await Promise.all(
       Array.from({ length: 8 }, () => send(red, "POST", `/v1/skills/${id}/versions`, LEGACY, form(FOX))),
@@ -421,7 +421,7 @@ describe("versions", () => {
     expect(data.map(({ version }) => version)).toEqual(["1", "2", "3", "4", "5", "6", "7", "8", "9"]);
   });
 
-  it("answer to every one of their names, in every dialect's paths", async () => {
+  it("can be requested by every one of their names, in every dialect's paths", async () => {
     const id = await created(form(FOX));
     const at = async (name: string, headers: Headers) => {
       const response = await red.fetch(`/v1/skills/${id}/versions/${name}`, { headers });

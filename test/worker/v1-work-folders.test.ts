@@ -124,14 +124,14 @@ describe("a response of a skill with a work folder", () => {
       });
       expect(await containers()).toBe(before);
       const [one] = cited(first.output);
-      // A file of before is not new.
+      // A file from before is not new.
       expect(cited(second.output)).toMatchObject([{ file: "b.txt", container: one?.container }]);
       const files = await openai.containers.files.list(one?.container ?? "");
       expect(files.data.map(({ path }) => path).sort()).toEqual(["a.txt", "b.txt"]);
     },
   );
 
-  it("that ends with a call of the client's cites the files too", async () => {
+  it("cites the files too if it ends with a call of the client's", async () => {
     const call = { name: "weather", arguments: { city: "Rome" } };
     const both = { text: "", tool_calls: [...write("a.txt", "1").tool_calls, call] };
     await script(both, { text: "Warm." });
@@ -171,7 +171,7 @@ describe("a response of a skill with a work folder", () => {
     expect(await containers()).toBe(before + 2);
   });
 
-  it("with a removed container continues in another one", async () => {
+  it("continues in another container if its own was removed", async () => {
     await script(write("a.txt", "1"), { text: "One." }, write("b.txt", "2"), { text: "Two." });
     const first = await openai.responses.create({ model, input: "One." });
     await openai.containers.delete(cited(first.output)[0]?.container ?? "");

@@ -37,7 +37,7 @@ describe("compensations", () => {
       ["ub", "failed", 2, "b"],
       ["ua", "success", 1, "a"],
     ]);
-    // It is told of what the stage made.
+    // It gets what the stage made.
     expect(run.compensations[1]).toMatchObject({
       consumed_artifact_ids: run.stages[0]?.produced_artifact_ids,
     });

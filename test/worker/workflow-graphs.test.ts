@@ -28,7 +28,7 @@ describe("POST /workflows/validate", () => {
       "nodes.a.input_contract.min_inputs",
     ],
     [
-      "a contract whose schema names a type that there is not",
+      "a contract whose schema names a type that does not exist",
       {
         nodes: {
           a: { output_contract: { schema: { type: "object", properties: { n: { type: "objekt" } } } } },
@@ -53,7 +53,7 @@ describe("POST /workflows/validate", () => {
     ],
     ["a tool without a name", { nodes: { a: { tools: [{ description: "x" }] } } }, "nodes.a.tools.0.name"],
     [
-      "a way to compact that there is not",
+      "an unknown way to compact",
       { nodes: { a: { auto_compact: { bogus: 1 } } } },
       "nodes.a.auto_compact.bogus",
     ],
@@ -62,7 +62,7 @@ describe("POST /workflows/validate", () => {
       { nodes: { a: { auto_compact: { enabled: true, threshold: "low" } } } },
       "nodes.a.auto_compact.threshold",
     ],
-    ["a wait for nothing", { nodes: { a: { kind: "wait", wait: {} } } }, "nodes.a.wait"],
+    ["a wait without time, event or person", { nodes: { a: { kind: "wait", wait: {} } } }, "nodes.a.wait"],
     [
       "a tool above the ceiling",
       { nodes: { a: { tools: ["exec"] } } },
@@ -93,7 +93,7 @@ describe("POST /workflows/validate", () => {
     expect(rules).toHaveLength(1);
   });
 
-  it("warns of what is of no use, and lists the nodes that can be reached", async () => {
+  it("warns of what has no effect, and lists the nodes that can be reached", async () => {
     const graph = {
       entry: "a",
       nodes: {

@@ -50,7 +50,7 @@ const TEST = {
 };
 const tried = (crashes: object[]): Promise<Run> => run(GRAPH, { options: { test: { ...TEST, crashes } } });
 
-/** What is the same in every run of the graph: its record, and what it told while it ran. */
+/** What is the same in every run of the graph: its record, and its events. */
 const outcomeOf = async ({ id, status, stages, usage, transitions, artifacts }: Run) => ({
   status,
   stages: stages.map(({ node_id, branch, attempts }) => `${node_id}:${branch}:${attempts.length}`).toSorted(),
@@ -70,7 +70,7 @@ beforeAll(async () => {
   undisturbed = await outcomeOf(await tried([]));
 });
 
-/** What the journal has in a row after a crash: a life that is over stores nothing. */
+/** What the journal has in a row after a crash: a process that has died stores nothing. */
 function afterCrashes(id: string): Promise<{ type: string }[]> {
   return runInDurableObject(sessionObject(bindings, "default", id), (_, { storage }) =>
     [...new Rows<{ type: string } | { type: string }[]>(storage.sql, "journal").after(0)].flatMap((row) => {
@@ -176,7 +176,7 @@ describe("a command of a verify node", () => {
     expect((await checked([{}], silent)).stages).toMatchObject([{ branch: "failed", visible_text: "" }]);
   });
 
-  it("has an answer for each attempt, and tells of those that nobody asked for", async () => {
+  it("has an answer for each attempt, and reports unused ones", async () => {
     const retry = { retry_policy: { max_attempts: 5, backoff_ms: 60_000 } };
     const done = await checked([[{ exit_code: 1 }], [{ output: "green" }], [{ output: "never" }]], retry);
     expect(done.stages).toMatchObject([{ branch: "passed", attempts: [{}, {}] }]);
@@ -205,7 +205,7 @@ describe("a command of a verify node", () => {
   });
 });
 
-describe("a run that tells what was of no use", () => {
+describe("a run that reports unused decisions", () => {
   it("names approvals that nobody asked for and signals that nobody took", async () => {
     const nodes = {
       c: { kind: "condition" },

@@ -144,7 +144,7 @@ describe("a run that waits", () => {
     expect(data.filter(({ metadata }) => path.endsWith(`/${metadata.workflow_run_id}`))).toEqual([]);
   });
 
-  it("is paused, goes on, is cancelled", async () => {
+  it("is paused, continues, is cancelled", async () => {
     const path = await started(waiting({ event: "e" }));
     await until(path, "waiting");
     expect(await (await post(`${path}/pause`)).json()).toMatchObject({ status: "paused" });

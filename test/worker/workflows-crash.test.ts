@@ -1,4 +1,4 @@
-/** What a workflow run survives: its process dies at any of its writes, and the next one goes on. */
+/** What a workflow run survives: its process dies at any of its writes, and the next one continues. */
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
 import { recordOf, resumed } from "../../src/engine/workflow/origin.ts";
@@ -81,14 +81,14 @@ async function runsOf(id: string): Promise<number> {
   return answer.value.data.length;
 }
 
-/** Names of the events that the run tells of one inside. */
+/** Names of the events that the run has of a run inside it. */
 const toldOf = (world: World, session: string): string[] =>
   world
     .events()
     .filter(({ data }) => "run_id" in data && data.run_id === session.replace("wfs_", "run_"))
     .map(({ event }) => event);
 
-/** Names of those of an attempt's own log that are told above. */
+/** Names of those events of an attempt's own log that the run above gets. */
 async function eventsOf(session: string): Promise<string[]> {
   const { SESSIONS } = bindings;
   return runInDurableObject(SESSIONS.get(SESSIONS.idFromName(`t/${session}`)), (_, { storage }) => {
@@ -353,7 +353,7 @@ describe("a workflow run", () => {
       state.stages.map(({ node_id, branch }) => `${node_id}:${branch}`);
     const lost = await inWorld({ replies: [], env }, async (world) => {
       await begin(world, graph);
-      // What the stages tell meanwhile is progress.
+      // What the stages report meanwhile is progress.
       const explained = async () => (await world.ask("workflow", { wait: "none" })).explanation;
       await expect.poll(explained).toContain("c waits");
       for (const child of childSessions(journal(world).state))
@@ -404,16 +404,16 @@ describe("a workflow run", () => {
   it.each([
     ["cannot be read", next("x'7b'"), ["a"]],
     ["is of a later version", next(asRow({ type: "thought_over", at: 1 })), ["a"]],
-    ["is none", next(asRow(5)), ["a"]],
+    ["is not a record", next(asRow(5)), ["a"]],
     ["lacks its outcome", next(asRow({ type: "ended", at: 1, node: "w", visit: 1, attempt: 1 })), ["a"]],
-    ["is lost that says who asked for it", "UPDATE journal SET data = x'7b' WHERE seq = 1", ["a"]],
-    ["is lost with which it began", "UPDATE journal SET data = x'7b' WHERE seq = 2", []],
+    ["with the caller of the run is lost", "UPDATE journal SET data = x'7b' WHERE seq = 1", ["a"]],
+    ["with the specification of the run is lost", "UPDATE journal SET data = x'7b' WHERE seq = 2", []],
     [
-      "with which it began says nothing",
+      "with the specification of the run is empty",
       `UPDATE journal SET data = ${asRow({ type: "begun", at: 1, spec: {} })} WHERE seq = 2`,
       [],
     ],
-  ])("ends if a record %s, and neither goes on nor undoes anything", async (_, damage, known) => {
+  ])("ends if a record %s, and neither continues nor undoes anything", async (_, damage, known) => {
     await inWorld({ replies: [] }, async (world) => {
       const nodes = {
         a: { ...said("first"), compensation: "ua" },
@@ -528,7 +528,7 @@ describe("a workflow run", () => {
     });
   });
 
-  it("sleeps with one due time, and writes nothing when it is looked at", async () => {
+  it("sleeps with one due time, and writes nothing when it is read", async () => {
     const storage = counting();
     await inWorld(
       { replies: [] },

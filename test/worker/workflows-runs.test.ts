@@ -122,7 +122,7 @@ describe("a stage", () => {
     },
   );
 
-  it("without work that comes again and again leaves a turn to others, who cancel the run", async () => {
+  it("lets other requests through if it repeats without work, so that one can cancel the run", async () => {
     const edges = [edge("c", "c", "true"), edge("c", "c", "false")];
     const graph = { nodes: { c: { kind: "condition" } }, edges };
     const path = await started(graph, { options: { max_steps: 100_000 } });
@@ -130,13 +130,13 @@ describe("a stage", () => {
     await until(path, "cancelled");
   });
 
-  it.each(["stage", "subagent"])("of kind %s has the time that its run has, a month too", async (kind) => {
+  it.each(["stage", "subagent"])("of kind %s may take as long as its run, also a month", async (kind) => {
     const options = { deadline_ms: 30 * 86_400_000 };
     const { stages } = await run({ nodes: { s: { kind, ...said("x") } } }, { options });
     expect(stages).toMatchObject([{ branch: "success", error: null }]);
   });
 
-  it("of a failed map works on all items again", async () => {
+  it("works on all items again if its map has failed", async () => {
     const no = { error: { category: "auth", message: "no" } };
     const m = {
       kind: "map",
@@ -257,7 +257,7 @@ describe("a run that tries a graph", () => {
     expect(virtual_time_ms).toSatisfy(Number.isInteger);
   });
 
-  it("names what its graph lacks, and waits where only somebody can let it go on", async () => {
+  it("names what its graph lacks, and waits where only a person can let it continue", async () => {
     const wrong = await executed(graph, { options: { test: { mocks: { x: [] } } } });
     expect([wrong.status, await wrong.json()]).toMatchObject([
       422,
@@ -461,7 +461,7 @@ describe("a skill's workflow", () => {
     await post(`${path}/signals`, { name: "go" });
     const after = await until<Run>(path, "completed");
     expect(after.skills).toEqual(before.skills);
-    // What the mock answers tells which text the model was given.
+    // The mock's answer shows which text the model got.
     const text = async () =>
       JSON.stringify(await run({ nodes: { a: { model_policy: { provider: "mock", skill: "flows" } } } }));
     expect([JSON.stringify(after), await text()].map((said) => said.includes("<done>"))).toEqual([

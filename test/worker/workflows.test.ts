@@ -1,4 +1,4 @@
-/** Workflows over HTTP: execution, hands on runs. */
+/** Workflows over HTTP: execution, and control of runs. */
 import { describe, expect, it } from "vitest";
 import { readEvents } from "../support/sse.ts";
 import { edge, said } from "../support/workflow-graphs.ts";
@@ -194,7 +194,7 @@ describe("POST /workflows/execute", () => {
     expect(JSON.stringify(stages[0]?.transcript)).toContain("Plan for the task.");
   });
 
-  it("chooses the model for every node where its options do, and carries a node's out", async () => {
+  it("uses the model of its options for every node, and the other options of each node", async () => {
     const elsewhere = { model_policy: { provider: "openai", model_tier: "small", mock: [{ text: "x" }] } };
     const options = { provider: "mock" };
     const compacts = { ...elsewhere, auto_compact: { enabled: true, strategy: "truncate", threshold: 1 } };
@@ -376,7 +376,7 @@ describe("POST /workflows/execute", () => {
 });
 
 describe("runs", () => {
-  it("begin again from a node with another input, and never change what was", async () => {
+  it("begin again from a node with another input, and never change the earlier run", async () => {
     const graph = {
       entry: "a",
       nodes: { a: said("one"), b: { prompt: "{{task}}", model_policy: { provider: "mock" } } },

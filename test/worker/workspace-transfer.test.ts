@@ -67,7 +67,7 @@ it("changes reach the session all at once; applied again they change nothing", a
   expect(await objects()).toBe(3);
 });
 
-it("small contents are stored side by side", async () => {
+it("small contents are stored in parallel", async () => {
   const together = Promise.withResolvers<void>();
   const store = FILES.put.bind(FILES);
   let begun = 0;
