@@ -9,7 +9,7 @@ import { ms, type Row, row } from "./row.ts";
 
 const REPO = join(import.meta.dirname, "..", "..");
 const kilobytes = (value: number): string => `${value.toFixed(1)} KB`;
-/** Of each kind: a start varies by more than what is measured. */
+/** Starts of each kind: one start varies by more than what is measured. */
 const STARTS = 30;
 /** Loads the Worker and answers without it. */
 const SUBJECT = `import "./${ENTRY}"; export default { fetch: () => new Response("ok") };`;

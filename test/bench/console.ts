@@ -1,4 +1,4 @@
-/** The console: what isolates pay for it that nobody asks for it, and its largest pages. */
+/** The console: what it costs isolates that get no request for it, and its largest pages. */
 import { join } from "node:path";
 import * as z from "zod";
 import { entryModules } from "./entry-modules.ts";
@@ -73,7 +73,7 @@ async function pageRows(rounds: number): Promise<Row[]> {
   }
 }
 
-/** A run with many rounds of a tool that does not exist; answers its id. */
+/** A run with many rounds of a tool that does not exist; returns its id. */
 async function longRun(url: string): Promise<string> {
   const post = (path: string, body: object) =>
     fetch(url + path, {

@@ -3,7 +3,7 @@ import { parseSkill } from "../../src/skill/parse-skill.ts";
 import { type Row, row } from "./row.ts";
 
 const seconds = (value: number): string => `${value.toFixed(2)} s`;
-/** What a parser of YAML alone would take is no floor: the split, the rules and the lint are the work. */
+/** The time of a parser of YAML alone is no floor: the split, the rules and the lint are the work. */
 const TARGET_S = 2;
 
 /** Like those in the wild: most with fields of other clients, some with lists in brackets, some that need quotes. */

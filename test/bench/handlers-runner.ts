@@ -26,7 +26,7 @@ if (argv[2] === "bare") console.log(JSON.stringify(await handler(JSON.parse(argv
 `;
 const ARGS = { text: "a b c" };
 
-/** @param rounds calls a block; interpreters are slow to start, so that bare ones get a part of it */
+/** @param rounds calls a block; bare interpreters start slowly, and run only a part of them */
 export async function handlerRows(rounds: number): Promise<Row[]> {
   const texts = { "handler.py": PYTHON, "handler.sh": SHELL, "handler.mjs": NODE };
   const dir = mkdtempSync(join(tmpdir(), "hull-bench-handlers-"));

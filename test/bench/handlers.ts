@@ -1,4 +1,7 @@
-/** A JavaScript handler in an isolate, beside the emptiest call of an isolate, and beside `node` started on the same file. */
+/**
+ * A JavaScript handler in an isolate, compared with the emptiest call of an isolate, and with `node` started on the same
+ * file.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** A hook call in a warm isolate, beside the emptiest call of an isolate that Worker Loader allows. */
+/** A hook call in a warm isolate, compared with the emptiest call of an isolate that Worker Loader allows. */
 import { EMPTY_ISOLATE, startIsolateWorker } from "./isolate-worker.ts";
 import { compare, post } from "./load.ts";
 import { ms, type Row, row } from "./row.ts";

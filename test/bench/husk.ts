@@ -1,5 +1,5 @@
 /**
- * HUSK, whose skills Hull serves too, as a subject of the bench: whoever has it built passes the command that starts it
+ * HUSK, whose skills Hull serves too, as a subject of the bench: pass the command that starts your build of it
  * (`--husk "bun /path/to/husk.js"`). Nothing of it is part of this repository.
  */
 import { spawn } from "node:child_process";

@@ -1,10 +1,10 @@
-/** A Worker of a bench that has Worker Loader, in workerd, beside the emptiest isolate that it allows. */
+/** A Worker of a bench that has Worker Loader, in workerd, next to the emptiest isolate that it allows. */
 import { join } from "node:path";
 import { build } from "esbuild";
 import { convertV4MiniflareOptions, Miniflare } from "miniflare";
 import { fileTexts } from "../../scripts/dev/file-texts.ts";
 
-/** What such a Worker loads for the floor: it answers what it is told. */
+/** What such a Worker loads for the floor: it answers with its input. */
 export const EMPTY_ISOLATE = `import { WorkerEntrypoint } from "cloudflare:workers";
 export default class extends WorkerEntrypoint { call(text) { return text; } }`;
 

@@ -1,4 +1,4 @@
-/** An HTTP client that costs little beside what is measured: whole answers over kept sockets, nothing else. */
+/** An HTTP client that costs little compared with what is measured: whole answers over kept sockets, nothing else. */
 import { connect, type Socket } from "node:net";
 
 /** Sockets that wait for a next request, by host. A server closes one that waits for some seconds. */

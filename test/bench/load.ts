@@ -1,4 +1,4 @@
-/** Load and its figures: latencies of something done again and again, side by side with its floor. */
+/** Load and its figures: latencies of a repeated operation, measured alternately with its floor. */
 import { Agent, request } from "node:http";
 
 /** Latencies in ms, throughput in calls per second. */
@@ -33,7 +33,7 @@ export async function load(
   return { p50: at(0.5), p90: at(0.9), p99: at(0.99), per_second: rounds / seconds };
 }
 
-/** Measures several in turns, so that all meet the same machine; answers the block of median p50 of each. */
+/** Measures several in turns, so that all meet the same machine; returns the block of median p50 of each. */
 export async function inTurns(
   subjects: readonly (() => Promise<unknown>)[],
   concurrency: number,

@@ -1,7 +1,7 @@
 /**
- * `npm run bench [-- GROUP...] [--quick] [--json FILE] [--husk COMMAND]`: Hull's figures beside floors measured in the same run. A floor
- * is what the platform needs for the same work without Hull: a bare Worker, a bare spawn. Load generator, provider and
- * scripts share the machine's cores with what is measured, for floor and Hull alike. docs/performance.md
+ * `npm run bench [-- GROUP...] [--quick] [--json FILE] [--husk COMMAND]`: Hull's figures next to floors measured in the same
+ * run. A floor is what the platform needs for the same work without Hull: a bare Worker, a bare spawn. Load generator,
+ * provider and scripts share the machine's cores with what is measured, for floor and Hull alike. docs/performance.md
  */
 import { writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";

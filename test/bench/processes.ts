@@ -41,7 +41,7 @@ export function workerds(): number[] {
   return pids.filter((pid) => below(pid) && nameOf(pid).startsWith("workerd"));
 }
 
-/** Starts something, and answers it with the workerd that is new since. */
+/** Starts something, and returns it with the workerd that it started. */
 export async function withWorkerd<T>(start: () => Promise<T>): Promise<{ started: T; pid: number }> {
   const before = workerds();
   const started = await start();

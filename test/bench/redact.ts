@@ -1,4 +1,4 @@
-/** Removing secrets from what a process says: the worst it can say, and what it says in general. */
+/** Removing secrets from the output of a process: the worst case, and the usual one. */
 import { Redactor } from "../../src/redact.ts";
 import { ms, type Row, row } from "./row.ts";
 

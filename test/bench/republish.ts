@@ -31,7 +31,7 @@ export async function republishRows(count: number): Promise<Row[]> {
       const result = await buildRoots([join(dir, "skills")], { projectDir: dir, cache });
       return registry.publish(result);
     };
-    // What was written less than this before is not relied on.
+    // Hull does not rely on the time of a file that was written less than this before.
     await sleep(100);
     await publish();
     await cache.save();

@@ -53,7 +53,7 @@ export async function startServing(command: string | null): Promise<ServingSubje
   return { hull, bare, provider, husk, dir, startMs, stop };
 }
 
-/** Puts the interpreter itself before a shim that would start it, for Hull and floors alike. */
+/** Puts the interpreter itself before a shim that would start it, for Hull and for floors. */
 function preferRealPython(): void {
   const path = execFileSync("python3", ["-c", "import sys; print(sys.executable)"], { encoding: "utf8" });
   process.env.PATH = [dirname(path.trim()), process.env.PATH].join(delimiter);

@@ -1,4 +1,4 @@
-/** What serving costs: each mode at one call at a time and at eight, beside its floor and beside HUSK. */
+/** What serving costs: each mode at one call at a time and at eight, next to its floor and to HUSK. */
 import { join } from "node:path";
 import { type Ask, ask, inTurns, load, median, type Sample } from "./load.ts";
 import { gateRow, ms, peerRow, perSecond, type Row, row, times } from "./row.ts";

@@ -1,4 +1,6 @@
-/** Sessions beside the least that keeps the same promises, and runs without one beside a bare Worker. Creation counts. */
+/**
+ * Sessions compared with the least that keeps the same promises, and runs without one with a bare Worker. Creation counts.
+ */
 import { request as httpRequest } from "node:http";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -59,7 +61,7 @@ interface Subjects {
 let names = 0;
 const newName = (): string => `s${++names}`;
 
-/** Starts what is measured, and answers the rows that come of it. @param last after Hull was stopped */
+/** Starts what is measured, and returns its rows. @param last after Hull was stopped */
 async function withSubjects<T>(
   measure: (subjects: Subjects) => Promise<T>,
   last: (dir: string) => Promise<Row[]> = async () => [],
@@ -127,7 +129,7 @@ async function opened({ hull }: Pick<Subjects, "hull">, count: number): Promise<
   return ids;
 }
 
-/** A session that is made, then so many runs in it; alike for Hull and for the floor, over the same client. */
+/** A new session, then so many runs in it; the same for Hull and for the floor, over the same client. */
 function talks({ plus, hull }: Pick<Subjects, "plus" | "hull">, model: "loop" | "short", turns: number) {
   const said = model === "loop" ? "All done." : "Hello from the provider.";
   const turn = async (url: string, body: string): Promise<void> => {
@@ -371,7 +373,7 @@ async function wakeRow(subjects: Subjects): Promise<Row> {
   return row("an alarm is due: p50 until the run's next model call", "", ms(p50), p50, 50, ms);
 }
 
-/** Many records behind, few messages in sight. */
+/** A log of many records, whose conversation has few messages. */
 async function longRows(subjects: Subjects, rounds: number): Promise<Row[]> {
   const { hull } = subjects;
   const [long = "", short = ""] = await opened(subjects, 2);
@@ -408,7 +410,7 @@ async function longRows(subjects: Subjects, rounds: number): Promise<Row[]> {
   ];
 }
 
-/** A session that much was said in, of which the next model call is sent nothing. */
+/** A session with much text, of which the next model call gets nothing. */
 async function bigSession(hull: string): Promise<string> {
   const id = newName();
   await post(`${hull}/sessions`, { id }, 201);
@@ -420,7 +422,7 @@ async function bigSession(hull: string): Promise<string> {
   return id;
 }
 
-/** What a fresh Hull takes more after turns in it, and while all of it is read. */
+/** The additional memory of a fresh Hull after turns in such a session, and while all of it is read. */
 async function memoryRows(dir: string, id: string): Promise<Row[]> {
   const { started: hull, pid } = await withWorkerd(() => startHull(dir));
   try {

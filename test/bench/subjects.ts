@@ -1,4 +1,4 @@
-/** What is measured: a loopback provider, a Hull in workerd without wrangler's proxy, and bare Workers beside it. */
+/** What is measured: a loopback provider, a Hull in workerd without wrangler's proxy, and bare Workers next to it. */
 import { spawn } from "node:child_process";
 import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -13,7 +13,7 @@ import { openProject } from "../../scripts/project.ts";
 /** The admin key of the Hull that wants keys. */
 export const ADMIN_KEY = "bench-admin-key-0123456789";
 
-/** The script of the script skill, the tool and the bare spawn alike. */
+/** The script of the script skill, of the tool and of the bare spawn. */
 export const GREET = '#!/usr/bin/env bash\nread -r name\necho "Hello, ${name:-$1}!"\n';
 
 const SKILLS: Record<string, string> = {

@@ -1,4 +1,4 @@
-/** Workflows and tasks beside the same runs without them, on one Hull. */
+/** Workflows and tasks compared with the same runs without them, on one Hull. */
 import { leanClose, leanPost } from "./lean-client.ts";
 import { ask, compare, load } from "./load.ts";
 import { ms, type Row, row, times } from "./row.ts";

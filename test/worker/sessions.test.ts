@@ -580,22 +580,19 @@ describe("tasks with a session of their own", () => {
     return kind === undefined ? [] : [{ id, method, path, what: kind[1] }];
   });
 
-  it.each(routes)(
-    "$method $path names the kind of task, whether the id is unknown or malformed",
-    async (route) => {
-      const { id, method, path, what } = route;
-      const detailOf = async (sent: string): Promise<unknown> => {
-        const answer = await send(method, path.replace(":id", sent), BODIES[id]);
-        const { code, detail } = await answer.json<Body>();
-        expect([answer.status, code]).toEqual([404, "not_found"]);
-        return detail;
-      };
-      expect(await detailOf("none")).toBe(`There is no ${what} "none".`);
-      for (const [sent, said] of [
-        ["..%2fx", "../x"],
-        ["nope!", "nope!"],
-      ] as const)
-        expect(await detailOf(sent)).toBe(`There is no ${what} "${said}". An id has ${SESSION_IDS}.`);
-    },
-  );
+  it.each(routes)("$method $path names the kind, whether the id is unknown or malformed", async (route) => {
+    const { id, method, path, what } = route;
+    const detailOf = async (sent: string): Promise<unknown> => {
+      const answer = await send(method, path.replace(":id", sent), BODIES[id]);
+      const { code, detail } = await answer.json<Body>();
+      expect([answer.status, code]).toEqual([404, "not_found"]);
+      return detail;
+    };
+    expect(await detailOf("none")).toBe(`There is no ${what} "none".`);
+    for (const [sent, said] of [
+      ["..%2fx", "../x"],
+      ["nope!", "nope!"],
+    ] as const)
+      expect(await detailOf(sent)).toBe(`There is no ${what} "${said}". An id has ${SESSION_IDS}.`);
+  });
 });
