@@ -373,7 +373,7 @@ describe("the rate of a provider", () => {
     },
   );
 
-  it("is asked for nowhere if none is set, and an invalid number is named", async () => {
+  it("is requested nowhere if none is set, and the error names an invalid number", async () => {
     const context = place();
     const asked = vi.fn();
     replaceLedger(context, (ledger) => ({

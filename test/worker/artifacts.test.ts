@@ -187,7 +187,7 @@ describe("in a session", () => {
   });
 });
 
-it("an anonymous run has them in its events and its result, each as it is at the end", async () => {
+it("an anonymous run has them in its events and its result, each in its final state", async () => {
   const options = calling(["draw", PAGE], ["edit", { id: "page", content: "new" }]);
   const events = await stream("/runs", options);
   const versions = events.filter(({ event }) => event === "artifact").map(({ data }) => data.version);

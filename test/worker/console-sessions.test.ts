@@ -1,4 +1,4 @@
-/** The console's pages of sessions and their artifacts, as they are without a browser. */
+/** The console's pages of sessions and their artifacts, as the Worker sends them. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { client, EVIL, page, publishSkills, sent } from "./console-client.ts";
 

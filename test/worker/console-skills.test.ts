@@ -1,4 +1,4 @@
-/** The console's pages of skills, as they are without a browser. */
+/** The console's pages of skills, as the Worker sends them. */
 import { beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { makeZip } from "../support/zip.ts";
 import { client, EVIL_SLUG, HTML, page, publishSkills, sent } from "./console-client.ts";

@@ -1,4 +1,4 @@
-/** The console's pages of workflows, as they are without a browser. */
+/** The console's pages of workflows, as the Worker sends them. */
 import { describe, expect, it } from "vitest";
 import { edge, said } from "../support/workflow-graphs.ts";
 import { Client, mockSkill } from "./served.ts";

@@ -1,4 +1,4 @@
-/** The console's pages, as they are without a browser: runs, approvals, the other pages, and who may do what. */
+/** The console's pages, as the Worker sends them: runs, approvals, the other pages, and who may do what. */
 import { beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { client, EVIL, page, publishSkills, sent } from "./console-client.ts";
 import { Client } from "./served.ts";

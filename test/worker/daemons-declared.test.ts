@@ -38,7 +38,7 @@ const until = async (id: unknown, wanted: Body): Promise<Body> => {
 };
 
 describe("a skill that declares a daemon", () => {
-  it("has one while it is published: made, left as it is, changed, stopped, and made again", async () => {
+  it("has one while it is published: made, left unchanged, changed, stopped, and made again", async () => {
     await client.publish({ guard: skill("Guard the gate.") });
     const { id } = (await declared()) ?? {};
     const first = await until(id, { daemon_state: "idle" });
@@ -225,7 +225,7 @@ describe("a signed event", () => {
     const packed = await send(id, body, { ...good, "content-encoding": "gzip" });
     expect(packed).toEqual([415, "unsupported_media_type", undefined]);
     expect(await send(id, body, good)).toMatchObject([202, undefined, { seq: 1, payload: { n: 1 } }]);
-    // Sent again by whoever saw it, it is the same event, however the signature is written.
+    // An attacker who saw it and sends it again sends the same event, however the signature is written.
     const digits = good["x-sig"];
     for (const again of [digits, digits.toUpperCase(), `sha256=${digits}`]) {
       const answer = await send(id, body, { ...good, "x-sig": again });

@@ -8,7 +8,7 @@ const SECOND = 1000;
 const HOUR = 3_600_000;
 const answers = (count: number): string[] => Array.from({ length: count }, (_, n) => `answer ${n}. `);
 
-/** A script whose model is held at an iteration until it is let go. */
+/** A script whose model waits at an iteration until the test lets it continue. */
 function held(
   iteration: number,
   replies: string[],
@@ -101,7 +101,7 @@ describe("events", () => {
     );
   });
 
-  it("a stopped daemon's task that nobody answered is taken up when it is started again", async () => {
+  it("a stopped daemon's unanswered task is resumed when the daemon is started again", async () => {
     const { script, begun, release } = held(0, ["never"]);
     await inWorld(script, async (world) => {
       await world.open();
@@ -154,7 +154,7 @@ describe("a wake", () => {
     });
   });
 
-  it("by the timer is counted from going idle, and tells the model", async () => {
+  it("by the timer counts from the beginning of the idle state, and the model learns of it", async () => {
     await inWorld({ replies: answers(5) }, async (world) => {
       await world.open();
       const { next_wake_at } = await idle(world, { wake_interval_ms: 5 * SECOND });

@@ -107,11 +107,11 @@ describe("define_tool", () => {
 
   it.each<[string, object, RegExp]>([
     ["parameters that are no JSON", { parameters: "{city:" }, /not valid JSON: line 1/],
-    ["parameters that are none", { parameters: '{"city": 5}' }, /city/],
+    ["invalid parameters", { parameters: '{"city": 5}' }, /city/],
     ["the name load_skill", { name: "load_skill" }, /load_skill already/],
     ["the name define_tool", { name: "define_tool" }, /define_tool already/],
     ["the name of a published tool", { name: "published" }, /published already/],
-    ["a name that is none", { name: "Add-Two" }, /lower-case/],
+    ["an invalid name", { name: "Add-Two" }, /lower-case/],
     ["no description", { description: " " }, /description/],
     [
       "code that is no JavaScript",

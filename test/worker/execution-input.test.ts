@@ -40,7 +40,7 @@ it("a run takes its input over from the file index, once the index answers", asy
     second.alarm();
     await second.over();
     expect([await kept(), second.store.dueAt("input")]).toEqual([[], null]);
-    // A repeated request brings another copy, which nobody needs.
+    // A repeated request stores another copy, which is not needed.
     expect(second.session.begin(await withInput("two"))).toBe("finished");
     await second.over();
     expect([await kept(), await inputs()]).toEqual([[], [key]]);

@@ -222,7 +222,7 @@ describe("a run with a process that dies at any of its writes", () => {
   });
 
   it("a run continues even if its interim events cannot be stored", async () => {
-    // A model that is asked again says to those who watch that its first answer is void.
+    // A repeated model call reports to watchers that its first answer is void.
     const options = {
       mock: [{ text: "no JSON" }, { text: '{"a":1}' }],
       json_schema: { type: "object" },
@@ -301,7 +301,7 @@ describe("a run with a process that dies at any of its writes", () => {
       life(client.env, mortals.storage).session.begin(call);
       mortals.kill();
       for (let lives = 0; lives < 4; lives += 1) {
-        // It dies as soon as it is noted that it began.
+        // It dies as soon as its beginning is stored.
         const next = mortal(storage, 1, true);
         const unlucky = life(client.env, next.storage);
         try {

@@ -92,7 +92,7 @@ describe("POST /files", () => {
     ["two files", twoFiles, {}, "", { status: 422, code: "input_invalid", errors: [{ path: "b" }] }],
     ["a form without a file", noFile, {}, "", { status: 422, code: "file_required" }],
     ["an empty body", null, {}, "", { status: 422, code: "file_required" }],
-    ["a form that is none", "x", form, "", { status: 400, code: "malformed_multipart" }],
+    ["an invalid form", "x", form, "", { status: 400, code: "malformed_multipart" }],
     [
       "a form that is cut off",
       `${part}${"x".repeat(100)}`,

@@ -192,7 +192,7 @@ describe("what an isolate is", () => {
     // Hull remembers about 1000 names: of a name that it forgot, no old isolate comes back.
     for (let other = 0; other < 1001; other++) isolates.abandon(`${name} ${other}`);
     expect([await next(), await next()]).toEqual([1, 2]);
-    // workerd keeps warm isolates for ever: one that is abandoned again and again gets no other warm one.
+    // workerd keeps warm isolates forever: one that is abandoned again and again gets no other warm one.
     for (let time = 0; time < 10; time++) isolates.abandon(name);
     expect([await next(), await next()]).toEqual([1, 2]);
     isolates.abandon(name);

@@ -13,7 +13,7 @@ const value = async (source: string, ...scene: [Parameters<typeof handle>[1]?]) 
   (await handle(source, ...scene)).value;
 
 describe("H1 to H4: the contract", () => {
-  it("H4: the handler of the specification runs as it stands", async () => {
+  it("H4: the handler of the specification runs unchanged", async () => {
     const scene = { args: { text: "one two three" }, tool: { parameters: TEXT } };
     expect(await handle(COUNT_WORDS, scene)).toMatchObject({
       value: { count: 3 },
@@ -76,7 +76,11 @@ describe("H1 to H4: the contract", () => {
       "export const handler = () => 1",
       "scripts/probe.js:1: it has no default export that is a function",
     ],
-    ["a default that is none", "export default 7", /^scripts\/probe\.js:1: .*no default export/],
+    [
+      "a default export that is no function",
+      "export default 7",
+      /^scripts\/probe\.js:1: .*no default export/,
+    ],
     ["CommonJS", "\nmodule.exports = () => 1", /^scripts\/probe\.js:2:1: module is not defined/],
     ["a syntax error", "export default (\n", /SyntaxError: .*scripts\/probe\.js:2/],
     [
@@ -95,7 +99,7 @@ describe("H1 to H4: the contract", () => {
     expect(JSON.parse(heard.text)).toEqual(heard.value);
   });
 
-  it("a returned error is passed as it is and marked", async () => {
+  it("a returned error is passed on unchanged and marked", async () => {
     expect(await handle("export default () => ({ error: 'no such city', hint: 1 })")).toMatchObject({
       value: { error: "no such city", hint: 1 },
       fault: "tool_error",

@@ -140,7 +140,7 @@ describe("paths and methods", () => {
       (await client.fetch(path, { method: "OPTIONS" })).headers.get("allow");
     expect(await options("/skills")).toBe("GET, HEAD, OPTIONS");
     expect(await options("/skills/cat")).toBe("GET, HEAD, POST, OPTIONS");
-    // A skill that somebody uploaded may be there: only its tenant learns, a preflight has no key.
+    // An uploaded skill may have this route: only its tenant learns that, and a preflight has no key.
     expect(await options("/skills/none")).toBe("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
   });
 
@@ -375,7 +375,7 @@ describe("inputs", () => {
     expect(await whole.text()).toContain(`[${"1,".repeat(20)}`);
   });
 
-  it("S65: a schema is checked with pointers, and wants JSON", async () => {
+  it("S65: a schema's faults have pointers, and a schema requires JSON", async () => {
     const response = await post("/skills/shaped", "application/json", '{"input":{"n":"x"}}');
     expect(response.status).toBe(422);
     const body = await problem(response);

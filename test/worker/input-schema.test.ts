@@ -1,4 +1,4 @@
-/** What a skill's input_schema may cost, over HTTP: whoever wrote the schema, and whoever the input. */
+/** What a skill's input_schema may cost, over HTTP, whoever wrote the schema and the input. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { Client, mockSkill } from "./served.ts";
 

@@ -386,7 +386,7 @@ describe("slots of a limited skill", () => {
       expect(slots.take("b", 1, TTL, 100_000)).toBeGreaterThan(0);
     }));
 
-  it("let nobody in after the limit was lowered, until enough have left", () =>
+  it("admit no call after the limit was lowered, until enough calls have ended", () =>
     withSlots((slots) => {
       for (const id of ["a", "b", "c"]) slots.take(id, 3, TTL, 0);
       slots.release("a", 1);

@@ -87,7 +87,7 @@ describe("the ends of runs", () => {
     const sent: Promise<unknown>[] = [];
     const background = (work: Promise<unknown>): void => void sent.push(work);
     const note = (id: string): RowNote[] => queueRows(deployment, [ended(id)], background);
-    // Nobody else is there, so the first one goes at once. It makes the table.
+    // No other row waits, so the first one is sent at once. It makes the table.
     await deployment.indexRows.settled(note("n1"), 10_000);
     expect(batches()).toBe(2);
     const all = ["n2", "n3", "n4"].flatMap(note);

@@ -145,7 +145,7 @@ describe("where mock_routes is on", () => {
     expect([response.status, await response.text()]).toEqual([status, expect.stringContaining(word)]);
   });
 
-  it("what is queued outlives the object, and goes when nobody used it for a day", async () => {
+  it("a queue outlives its object, and is removed if no call used it for a day", async () => {
     await queue([{ text: "x".repeat(600_000) }, { text: "small" }], { scope: "old" });
     const stub = scripted.env.MOCKS.get(scripted.env.MOCKS.idFromName("default/old"));
     const stored = () =>

@@ -30,7 +30,7 @@ it.each([
   ["holds JSON of its own", ' {"c": 3}, "b": 2}', '{"a": {"c": 3}, "b": 2}', { a: { c: 3 }, b: 2 }],
   ["is JSON by itself", '{"b":2}', '{"b":2}', { b: 2 }],
 ])(
-  "a structured answer begins with the prefill, unless it stands alone: it %s",
+  "a structured answer begins with the prefill, unless it is complete without it: it %s",
   async (_, said, text, data) => {
     const mock = [{ text: said }];
     const options = { provider: "mock", mock, response_format: "json", prefill: '{"a":' };

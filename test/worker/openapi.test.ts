@@ -76,7 +76,7 @@ describe("GET /openapi.json", () => {
     }
   });
 
-  it("S55: a client that has it does not get it again; it changes with the skills, and back", async () => {
+  it("S55: a client that has it does not get it again; its validator changes with the skills, and changes back", async () => {
     const first = await client.fetch("/openapi.json");
     expect(first.headers.get("content-type")).toBe("application/json");
     // The stored text itself: nothing is built for a request.
@@ -177,7 +177,7 @@ describe("GET /metrics", () => {
     expect(await scrape()).toContain('{route="none",method="other",status="404"} 5');
   });
 
-  it("wants the scope admin, also where runs are public", async () => {
+  it("requires the scope admin, also where runs are public", async () => {
     const status = async (variables: Record<string, string>, headers: Record<string, string> = {}) =>
       (await new Client(variables).fetch("/metrics", { headers })).status;
     expect(await status({ HULL_PUBLIC: "1" })).toBe(503);

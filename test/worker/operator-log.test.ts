@@ -237,7 +237,7 @@ describe("spans in the log", () => {
     expect(agent).toMatchObject({ "error.type": (await line("run")).code });
   });
 
-  it("a session's run that somebody cancels says so", async () => {
+  it("the line of a session's run that is cancelled says so", async () => {
     const begun = Promise.withResolvers<void>();
     vi.stubGlobal("fetch", (_: unknown, { signal }: RequestInit) => {
       begun.resolve();

@@ -236,7 +236,7 @@ describe("publishing", () => {
     },
   );
 
-  it("KV that refuses a second change within a second is asked again", async () => {
+  it("Hull tries again if KV refuses a second change within a second", async () => {
     await client.publish({ one: mockSkill("base") });
     const next = await storedOnly("next");
     const busy = new Client();
@@ -410,7 +410,7 @@ describe("what a later version of Hull published", () => {
     expect((await later.fetch("/.well-known/agent-skills/index.json")).status).toBe(200);
   });
 
-  it("a catalog or pointer of another form is 503 with what to do, until somebody publishes", async () => {
+  it("a catalog or pointer of another form is 503 with the remedy, until the next publish", async () => {
     const changes: [(id: string) => string, (value: Record<string, unknown>) => object][] = [
       [() => "catalog:current", ({ id: _, ...pointer }) => ({ ...pointer, ids: [] })],
       [(id) => `catalog:${id}`, (catalog) => ({ ...catalog, format: 2 })],
@@ -423,7 +423,7 @@ describe("what a later version of Hull published", () => {
         { code: "catalog_unreadable", detail: expect.stringContaining("hull publish") },
       ]);
       expect(await (await later.fetch("/readyz")).json()).toMatchObject({ catalog: "catalog_unreadable" });
-      // Nobody knows whether there is such a skill.
+      // It is unknown whether such a skill exists.
       for (const method of ["GET", "DELETE"])
         expect((await later.fetch("/v1/skills/one", { method })).status).toBe(503);
       const known = await new Client().publish({ two: mockSkill("two") });

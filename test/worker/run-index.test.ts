@@ -203,25 +203,28 @@ describe("a run is listed", () => {
     ["messages", "/v1/messages", { model: "gpt-4o", max_tokens: 9, messages, tools }],
     ["chat/completions", "/v1/chat/completions", { model: "gpt-4o", messages, tools }],
     ["responses", "/v1/responses", { model: "gpt-4o", input: "Hi.", store: false }],
-  ])("of a client that left before a model is asked, which then is not: %s, %s", async (name, path, body) => {
-    const keyed = new Client({ ...LOCAL, OPENAI_API_KEY: "sk-o" });
-    const asked = vi.fn<typeof fetch>(async () => Response.json({}));
-    vi.stubGlobal("fetch", asked);
-    onTestFinished(() => void vi.unstubAllGlobals());
-    for (const stream of [false, true]) {
-      const init = {
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        body: JSON.stringify({ ...body, stream }),
-      };
-      const answer = await keyed.fetch(path, { ...init, signal: AbortSignal.abort() });
-      expect([answer.status, asked.mock.calls.length]).toEqual([499, 0]);
-      expect(await newestOf(name, keyed)).toMatchObject({
-        state: "cancelled",
-        code: "client_closed_request",
-      });
-    }
-  });
+  ])(
+    "of a client that left before the model call, which Hull then does not make: %s, %s",
+    async (name, path, body) => {
+      const keyed = new Client({ ...LOCAL, OPENAI_API_KEY: "sk-o" });
+      const asked = vi.fn<typeof fetch>(async () => Response.json({}));
+      vi.stubGlobal("fetch", asked);
+      onTestFinished(() => void vi.unstubAllGlobals());
+      for (const stream of [false, true]) {
+        const init = {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify({ ...body, stream }),
+        };
+        const answer = await keyed.fetch(path, { ...init, signal: AbortSignal.abort() });
+        expect([answer.status, asked.mock.calls.length]).toEqual([499, 0]);
+        expect(await newestOf(name, keyed)).toMatchObject({
+          state: "cancelled",
+          code: "client_closed_request",
+        });
+      }
+    },
+  );
 
   it("of a keyed request: once, however often it is repeated", async () => {
     const headers = { "content-type": "application/json", "idempotency-key": "listed-once" };

@@ -236,7 +236,7 @@ describe("a fork that is not whole yet", () => {
   });
 });
 
-it("metadata stays as it is, in forks too, whatever its keys are", async () => {
+it("metadata stays unchanged, in forks too, whatever its keys are", async () => {
   const metadata = '{"__proto__":{"a":[{"__proto__":1}]},"constructor":"b"}';
   const body = `{"id":"odd","metadata":${metadata}}`;
   expect((await client.fetch("/sessions", { method: "POST", body })).status).toBe(201);

@@ -258,7 +258,7 @@ describe("storage", () => {
     await inWorld(script, test, undefined, wrap);
   });
 
-  it("an index that is out of reach holds up nothing, and is brought up to date later", async () => {
+  it("an index that is out of reach delays nothing, and is updated later", async () => {
     let reachable = false;
     const { DB } = env;
     const away = new Proxy(DB, {
@@ -330,7 +330,7 @@ describe("what is due", () => {
   };
   const script = { spec: { tools: [journal], policies }, replies: [...tools(1), "well"] };
 
-  it("an approval that nobody gives is denied when its time is over; until then it outlives everything", async () => {
+  it("an approval without a decision is denied when its time is over; until then it survives every death", async () => {
     await inWorld(script, async (world) => {
       await waiting(world);
       const [due] = world.store.due();

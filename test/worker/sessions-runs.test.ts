@@ -112,7 +112,7 @@ describe("a run", () => {
     expect(await (await post(`${path}/runs`, { options })).json()).toMatchObject({ text: "ok" });
   });
 
-  it("reports what the loop did besides its messages, in its result and in the session's transcript", async () => {
+  it("reports what the loop did in addition to its messages, in its result and in the session's transcript", async () => {
     const path = await session();
     const skills = [{ name: "alpha", description: "d", prompt: "A", allowed_tools: ["*"] }];
     const options = {

@@ -48,7 +48,7 @@ describe("settings", () => {
   it.each([
     [{ HULL_CONFIG: '{"inner":"value"}' }, "HULL_CONFIG has a wrong value; the log says where."],
     [{ HULL_TRACE: "yes" }, 'HULL_TRACE must be 1, true, 0 or false, not "yes".'],
-  ])("that cannot be read are an error that nobody stores: %j", async (variables, words) => {
+  ])("are an error if they cannot be read, and no cache stores it: %j", async (variables, words) => {
     const logged = vi.spyOn(console, "error").mockReturnValue();
     const response = await new Client(variables).fetch("/healthz", {
       headers: { "x-request-id": "asked-for-1" },

@@ -111,7 +111,7 @@ describe("a skill whose signer is trusted no more", () => {
 
 it.each<[string, () => Promise<Record<string, string>>, string[], string]>([
   ["trusted", () => signed(FILES), ["ada"], "skill_content"],
-  ["somebody else's", () => signed(FILES), [], "UntrustedSignerError"],
+  ["of an untrusted signer", () => signed(FILES), [], "UntrustedSignerError"],
   ["none", async () => FILES, ["ada"], "UnsignedSkillError"],
 ])("load_skill with require_signature, and a signature that is %s", async (_, made, trusted, answer) => {
   await put(open, await made());

@@ -52,7 +52,7 @@ it.each<[string, string, object, string]>([
     "runner",
   ],
   ["what another file needs", `import { y } ${'from "./y.js"'};\nexport default () => y;`, {}, "runner"],
-  ["what its author wants there", PLAIN, { "x-tier": "runner" }, "runner"],
+  ["a tier that its author sets", PLAIN, { "x-tier": "runner" }, "runner"],
 ])("4.1: an upload with %s is routed by the scan of its text", async (_, script, fields, tier) => {
   const { record, found } = await upload([tool("a", { script: "scripts/a.js", ...fields })], {
     "scripts/a.js": script,

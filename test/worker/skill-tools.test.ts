@@ -477,7 +477,7 @@ describe("a run", () => {
     expect(body.successful_tools).toEqual(["stub", "secret_one"]);
   });
 
-  it("defers tools to the activation of their skill, where it is asked to", async () => {
+  it("defers tools to the activation of their skill, if the run asks for it", async () => {
     const options = { skills: ["count-words"], skill_tools: "on_activation" };
     const { results } = await run([["count_words", { text: "a b" }]], options);
     expect(results[0]).toContain('"count_words" is not available');

@@ -1,4 +1,4 @@
-/** Runs whose events nobody keeps, and clients that read slowly. */
+/** Runs whose events are not stored, and clients that read slowly. */
 import { expect, it } from "vitest";
 import { readEvents } from "../support/sse.ts";
 import { client, get } from "./session-client.ts";

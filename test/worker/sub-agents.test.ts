@@ -117,7 +117,7 @@ describe("POST /sub-agents", () => {
     expect(await subAgent({ ...said("In."), session_id: within }, below)).toMatchObject({ ok: true });
     const inside = async (session_id: unknown, parent_session_id: unknown) =>
       codeOf(await post("/sub-agents", { task: "x", options: { ...MOCK, session_id }, parent_session_id }));
-    // Each of these would report to itself for ever.
+    // Each of these would report to itself forever.
     expect(await inside(top, top)).toEqual([422, "input_invalid"]);
     expect(await inside(top, within)).toEqual([422, "input_invalid"]);
     expect(await get(`/sessions/${top}`)).toMatchObject({ child_ids: [within] });
@@ -217,7 +217,7 @@ describe("the tool sub_agent", () => {
     const messages = JSON.stringify(await get(`${path}/messages`));
     expect(messages.match(/tokens_used/g)).toHaveLength(2);
     expect(messages).not.toContain('"content":"left"');
-    // Whoever comes back with an id gets what followed, each event once.
+    // A client that reconnects with an id gets what followed, each event once.
     const half = stream[Math.floor(stream.length / 2)];
     const later = await events(`${path}`, 200, "done", 1);
     const from = later.findIndex(({ id }) => id === half?.id);
@@ -409,7 +409,7 @@ describe("the parent", () => {
     });
   });
 
-  it("has the task above it as its parent, whoever handed it over", async () => {
+  it("has the task above it as its parent, whatever request delegated it", async () => {
     const mock = [DELEGATE({ task: "Dig." }), { text: "Dug." }, { text: "Done." }];
     const node = { model_policy: { ...MOCK, sub_agents: true, mock } };
     const above = await (await post("/tasks", { task: "Delve.", node, wait: true })).json<Body>();

@@ -24,7 +24,7 @@ const SCRIPT: Script = {
 const request = (name: string) => ({ name, hash: "h" });
 
 let parents = 0;
-/** A session above, which nobody kills. */
+/** A session above, which the test does not kill. */
 async function above(): Promise<SessionClient> {
   const deployment = new Deployment(bindings);
   const context = detachedContext(deployment, { requestId: "r", tenant: "t", startedAt: 0 }, () => {});

@@ -86,7 +86,7 @@ describe("a task", () => {
     expect(files).toMatchObject([{ path: `tasks/${begun.id}.json` }]);
   });
 
-  it("has the handle of its last run among its files, for whoever looks there, until its owner removes it", async () => {
+  it("has the handle of its last run among its files, for every reader, until its owner removes it", async () => {
     const begun = await spawn({ options: said("one", "two"), wait: true });
     const path = `/sessions/${begun.id}/files/tasks/${begun.id}.json`;
     const saved = await get<Handle>(path);

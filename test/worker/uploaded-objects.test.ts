@@ -217,7 +217,7 @@ describe("a sweep", () => {
     return { ...env, SKILLS };
   }
 
-  it("keeps what somebody uploads again while the sweep removes it", async () => {
+  it("keeps what a tenant uploads again while the sweep removes it", async () => {
     const digest = await upload(red);
     await red.remove("fox");
     // Its own version, or another one with the same files.
@@ -333,7 +333,7 @@ it("a skill inside a request goes like a removed upload, after the container tha
   expect(await kinds()).toEqual([]);
 });
 
-it("an upload of an earlier version of Hull, whose objects nobody noted, is served and stays", async () => {
+it("an upload of an earlier version of Hull, whose objects have no notes, is served and stays", async () => {
   const digest = await upload(red);
   for (const { name } of (await env.SKILLS.list({ prefix: "uploaded/" })).keys) {
     const value = await env.SKILLS.get(name, "arrayBuffer");

@@ -100,7 +100,7 @@ describe("what an archive may contain", () => {
     ["a long path", { "SKILL.md": TEXT, [`${"dir/".repeat(256)}x`]: "" }, /is longer than 1024 bytes/],
     ["control characters", { "SKILL.md": TEXT, "a\nb": "" }, /control characters/],
     ["another slug than its name's", { "SKILL.md": TEXT }, /makes the slug "fox", not "cow"/, "cow"],
-    ["a slug that is none", { "SKILL.md": TEXT }, /makes the slug "fox", not "Fox"/, "Fox"],
+    ["an invalid slug", { "SKILL.md": TEXT }, /makes the slug "fox", not "Fox"/, "Fox"],
     ["no frontmatter", { "SKILL.md": "\xff" }, /must begin with YAML frontmatter/],
     [
       "S6: a reserved route",

@@ -264,7 +264,7 @@ describe("S119: a skill that is uploaded", () => {
     expect((await other.remove("hen")).status).toBe(204);
   });
 
-  it("wants the scope publish, to upload, to list and to remove", async () => {
+  it("requires the scope publish, to upload, to list and to remove", async () => {
     const reader = await tenant("red", "invoke");
     for (const response of [await reader.put("fox", skill("fox")), await reader.fetch("/_hull/skills")]) {
       expect(await refusal(response)).toMatchObject({ status: 403, code: "forbidden" });

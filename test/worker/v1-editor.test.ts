@@ -18,7 +18,7 @@ async function script(mocks: object[]): Promise<void> {
   for (const mock of mocks) expect((await open.post("/llm/mocks", mock)).ok).toBe(true);
 }
 
-it("the text editor of code execution changes files of the container; its results are typed, and go back as they are", async () => {
+it("the text editor of code execution changes files of the container; its results are typed, and go back unchanged", async () => {
   const edit = (args: Record<string, unknown>) => ({
     text: "",
     tool_calls: [{ name: "text_editor_code_execution", arguments: args }],

@@ -257,7 +257,7 @@ describe("a refused upload names the reason, and leaves nothing", () => {
       /no key for it/,
     ],
     [
-      "a skill for a vendor that nobody knows",
+      "a skill for an unknown vendor",
       () => form(FOX, { custom_llm_provider: "azure" }),
       {},
       400,

@@ -87,7 +87,7 @@ describe("compensations", () => {
     await post(`${path}/kill`);
   });
 
-  it("are none for a run that is killed, and have their time", async () => {
+  it("do not run for a killed run, and have a time limit", async () => {
     const killed = await started(undone);
     await until(killed, "waiting");
     await post(`${killed}/kill`);

@@ -20,7 +20,7 @@ const done = (more: object = {}): Promise<Session> =>
   answerOf("task_run", { task: "Write.", flow: { act: said("a note") }, ...more });
 
 describe("a workflow run", () => {
-  it("has its record at the path that it names, which stands for the last run that named it", async () => {
+  it("has its record at the path that it names, which belongs to the last run that named it", async () => {
     const graph = { nodes: { a: said("one"), b: said("two") }, edges: [{ from: "a", to: "b" }] };
     const kept = { persist_path: "kept/run.json" };
     const first = await run(graph, { options: { ...kept, max_steps: 1 } });
@@ -135,7 +135,7 @@ describe("a workflow session", () => {
     ]);
   });
 
-  it("begins without a run, since nobody can persist it", async () => {
+  it("begins without a run, since it cannot be persisted", async () => {
     const session = await answerOf("session_new", { metadata: { title: "Chat" } });
     expect(session).toMatchObject({ run: null, usage: null, transcript: { metadata: { title: "Chat" } } });
     expect(await answerOf("session_fork", { session })).toMatchObject({ transcript_state: "forked" });

@@ -206,7 +206,7 @@ describe("a command of a verify node", () => {
 });
 
 describe("a run that reports unused decisions", () => {
-  it("names approvals that nobody asked for and signals that nobody took", async () => {
+  it("names approvals that no node requested and signals that no node took", async () => {
     const nodes = {
       c: { kind: "condition" },
       w: { kind: "wait", wait: { approval: "Go on?" } },

@@ -134,7 +134,7 @@ describe("a run that waits", () => {
     expect([stages.length, explanation]).toEqual([1, "The run ended as cancelled: Its session was closed."]);
   });
 
-  it("begins nothing more when it is removed, and whoever waits for it learns that", async () => {
+  it("begins nothing more when it is removed, and a client that waits for it learns that", async () => {
     const nodes = { s: { tools: [ASK], model_policy: { provider: "mock", mock: asking } }, z: said("z") };
     const path = await started({ entry: "s", nodes, edges: [edge("s", "z")] });
     const waits = client.fetch(`${path}?wait=terminal`);

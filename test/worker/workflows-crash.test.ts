@@ -133,7 +133,7 @@ describe("a workflow run", () => {
             const children = childSessions(state);
             const runs = await Promise.all(children.map((id) => runsOf(id).catch(() => 0)));
             expect({ writes, runs: runs.filter((count) => count > 0) }).toEqual({ writes, runs: [1, 1, 1] });
-            // Each event of a run inside stands among those of the run, once.
+            // Each event of a run inside is among those of the run, once.
             for (const child of children) expect(toldOf(world, child)).toEqual(await eventsOf(child));
             const done = world.events().filter(({ event }) => event === "done");
             expect(done).toHaveLength(1);

@@ -134,7 +134,7 @@ describe("POST /workflows/execute", () => {
     expect([whole.status, visited(whole).toSorted()]).toEqual([status, stages.toSorted()]);
   });
 
-  it("maps all items, or as many as its join wants", async () => {
+  it("maps all items, or as many as its join requires", async () => {
     const kinds = async (more: object) => {
       const { stages } = await run({ nodes: { m: map(more) } });
       return [stages[0]?.status, stages[0]?.branch, stages[0]?.artifacts.length];
