@@ -1,4 +1,4 @@
-/** What is said of a value that does not have its shape. */
+/** The messages for a value that does not have its shape. */
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import en from "zod/v4/locales/en.js";

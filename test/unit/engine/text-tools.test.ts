@@ -61,7 +61,7 @@ describe("tool calls in text", () => {
     expect(errors.join()).toContain("{broken");
   });
 
-  it("a call that cannot be read leaves the next one as it is", () => {
+  it("an unreadable call does not change the next one", () => {
     const good = '<tool_call>{"name":"run","arguments":{}}</tool_call>';
     const { calls, errors } = parseTextTurn(
       `<tool_call>{"name":"run","arguments":{"a": </tool_call>${good}`,

@@ -1,4 +1,4 @@
-/** Whatever stands in a SKILL.md: a manifest that survives storage, or errors that say where. */
+/** Whatever a SKILL.md contains: a manifest that survives storage, or errors that say where. */
 import { globSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";

@@ -1,4 +1,4 @@
-/** Forms as they are and damaged, in any pieces: the reader of the Worker and of the runner (RFC 7578). */
+/** Forms intact and damaged, in any pieces: the reader of the Worker and of the runner (RFC 7578). */
 import { IncomingMessage, ServerResponse } from "node:http";
 import { Socket } from "node:net";
 import { describe, expect, test } from "vitest";

@@ -38,7 +38,7 @@ test("a path inside a folder resolves as in the system; a path that leaves it is
   expect(Math.min(seen.get("none") ?? 0, seen.get("inside") ?? 0)).toBeGreaterThan(200);
 });
 
-test("a client's file name is one segment, and stays as it is once it is plain", () => {
+test("a client's file name is one segment, and stays unchanged once it is plain", () => {
   fc.assert(
     fc.property(path, (text) => {
       const name = plainName(text);

@@ -1,4 +1,4 @@
-/** Frames and tickets between Worker and runner, as they are and damaged. */
+/** Frames and tickets between Worker and runner, intact and damaged. */
 
 import { IncomingMessage } from "node:http";
 import { Socket } from "node:net";

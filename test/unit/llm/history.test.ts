@@ -59,7 +59,7 @@ it.each<[string, Script]>([
   expect(told(played, script).messages).toEqual(played.state.visible.flatMap(messageJson));
 });
 
-it("a message that came before the run precedes its prompt; one that nobody has read comes at the end", async () => {
+it("a message that came before the run precedes its prompt; one that no model has read comes at the end", async () => {
   const script: Script = { replies: ["one"], incoming: {} };
   const played = await play(script);
   const reader = new HistoryReader(ids, emptyTranscript("t"));

@@ -38,7 +38,7 @@ const TURN = {
 const plain = (value: unknown): Json => JSON.parse(JSON.stringify(value));
 const objectOf = (value: unknown): JsonObject => JSON.parse(JSON.stringify(value));
 
-describe("content that a provider wants back", () => {
+describe("content that a provider needs back", () => {
   it("comes back through Anthropic's messages, in its place", () => {
     const { content } = messageOf(TURN, false);
     const { messages } = readConversation([
@@ -193,7 +193,7 @@ it("tools that system messages add and remove count for every vendor", () => {
   );
   expect(asked.request.tools.map(({ name }) => name)).toEqual(["kept", "back", "added"]);
   expect([asked.foreign, asked.request.system]).toEqual([[], "Changed."]);
-  // Anthropic gets them as they are.
+  // Anthropic gets them unchanged.
   expect(asked.request.verbatim?.body).toEqual(asked.body);
   const search = { type: "web_search_20250305", name: "web_search" };
   expect(ask(change("tool_addition", defined(search))).unaccounted).toMatchObject([

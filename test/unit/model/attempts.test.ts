@@ -151,7 +151,7 @@ describe("retries", () => {
     expect(seen).toEqual(["half "]);
   });
 
-  test("an answer that cost tokens and holds nothing is asked for again; the last one is returned", async () => {
+  test("Hull asks again after an empty answer that cost tokens, and returns the last one", async () => {
     const entries: AttemptEntry[] = [];
     fake.script([
       { text: [], usage: { input: 7, output: 3 } },
@@ -253,21 +253,18 @@ describe("limits", () => {
   test.each([
     ["attempt", llmRetries(1, 1), 2],
     ["call", undefined, 1],
-  ])(
-    "a stream that flows on ends by the timeout_ms of the %s that somebody named",
-    async (_, retry, calls) => {
-      const clock = handClock();
-      fake.script(() => ({ text: WORDS, paced: () => Promise.resolve(clock.pass(150)) }));
-      const slow = call({ timeout_ms: 800, idle_timeout_ms: 5000, whole: true, clock, retry });
-      const { data } = await failureOf(slow);
-      expect(data).toMatchObject({
-        code: "provider_timeout",
-        detail: "openai gave no whole answer within 800 ms.",
-        members: { category: "timeout", timeout_ms: 800 },
-      });
-      expect(fake.requests).toHaveLength(calls);
-    },
-  );
+  ])("a stream that continues to flow ends by a timeout_ms that the %s sets", async (_, retry, calls) => {
+    const clock = handClock();
+    fake.script(() => ({ text: WORDS, paced: () => Promise.resolve(clock.pass(150)) }));
+    const slow = call({ timeout_ms: 800, idle_timeout_ms: 5000, whole: true, clock, retry });
+    const { data } = await failureOf(slow);
+    expect(data).toMatchObject({
+      code: "provider_timeout",
+      detail: "openai gave no whole answer within 800 ms.",
+      members: { category: "timeout", timeout_ms: 800 },
+    });
+    expect(fake.requests).toHaveLength(calls);
+  });
 
   test("a stalled stream ends by its own limit", async () => {
     const clock = handClock();

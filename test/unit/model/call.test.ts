@@ -155,7 +155,7 @@ describe("attempts", () => {
     expect(fake.requests).toHaveLength(1);
   });
 
-  test("a refused connection is tried three times; the log hears of each attempt", async () => {
+  test("a refused connection is tried three times; the log has each attempt", async () => {
     const entries: AttemptEntry[] = [];
     const options = {
       stream: false,
@@ -176,7 +176,7 @@ describe("attempts", () => {
     });
   });
 
-  test("no attempt follows once text has been heard", async () => {
+  test("no attempt follows once text was passed on", async () => {
     fake.script([{ text: ["half "], cut: true }, { text: "whole" }]);
     const heard: string[] = [];
     const error = await failureOf(call({ stream: true, onText: (text) => heard.push(text) }));
@@ -284,7 +284,7 @@ test("UTF-8 cut inside a character on the wire arrives whole", async () => {
   expect(answerText(await call({ stream: true }))).toBe("Größe 😀");
 });
 
-test("an emoji that a server cuts into two pieces is heard whole", async () => {
+test("an emoji that a server cuts into two pieces arrives whole", async () => {
   const piece = (content: string) => `data: ${JSON.stringify({ choices: [{ delta: { content } }] })}\n\n`;
   const heard: string[] = [];
   const raw_chunks = [piece("a\ud83d"), piece("\ude00b"), piece("\ud83d"), "data: [DONE]\n\n"];

@@ -56,7 +56,7 @@ test("a body that ends soon leaves its connection to the next request", async ()
   expect(sockets.size).toBe(1);
 });
 
-test("a body that does not end is cancelled, and nobody waits for it", async () => {
+test("a body that does not end is cancelled, and the call does not wait for it", async () => {
   const { url, closed } = await served(() => {});
   await readLast(await wholeBody(url));
   await closed;

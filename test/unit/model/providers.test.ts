@@ -152,7 +152,7 @@ test.each<[string, string, string, string]>([
   ["local", "LOCAL_LLM_BASE_URL", "https://vllm.example/v1", "https://vllm.example/v1/chat/completions"],
 ])("%s with %s=%s", (provider, variable, value, url) => {
   const { OLLAMA_API_KEY: _, LOCAL_API_KEY: __, ...keys } = KEYS;
-  // A server that wants a key after all refuses the one that is not set.
+  // A server that needs a key nevertheless refuses the call without one.
   const key = { url, variable: `${provider.toUpperCase()}_API_KEY` };
   expect(resolve(provider, { ...keys, [variable]: value }, "m")).toMatchObject(key);
 });

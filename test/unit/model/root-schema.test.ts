@@ -6,7 +6,7 @@ import type { JsonObject } from "../../../src/skill/manifest.ts";
 const text = { type: "string" };
 const number = { type: "number" };
 
-test("a schema without combinators at its root is sent as it is", () => {
+test("a schema without combinators at its root is sent unchanged", () => {
   const schema = { type: "object", properties: { a: { anyOf: [text, number] } }, required: ["a"] };
   expect(rootObject(schema)).toBe(schema);
 });

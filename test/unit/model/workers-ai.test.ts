@@ -89,7 +89,7 @@ test("the chat shape goes in; both shapes of answer come out, whole and streamed
   }
 });
 
-test("a character that a stream cuts in two is heard whole", async () => {
+test("a character that a stream cuts in two arrives whole", async () => {
   const answer = sse({ response: "a\ud83d" }, { response: "\ude00b" }, "[DONE]");
   const { heard } = await ask(async () => answer, { stream: true });
   expect(heard).toEqual(["a", "😀b"]);
@@ -177,7 +177,7 @@ test("no binding and no base URL names both ways; a silent binding times out", a
   expect(silent.code).toBe("provider_timeout");
 });
 
-test("a caller who leaves before the binding is asked waits no longer", async () => {
+test("a caller who leaves before the call of the binding does not wait for it", async () => {
   const left = new AbortController();
   const intercept = {
     call: async () => {

@@ -1,4 +1,4 @@
-/** A server that stands for a Hull: what it answers is up to the test. */
+/** A server that stands for a Hull: the test decides what it answers. */
 import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import { onTestFinished } from "vitest";

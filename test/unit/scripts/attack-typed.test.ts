@@ -20,7 +20,7 @@ const connected = (to) => new Promise((resolve, reject) => { net.connect(to, () 
 const outcome = await (async () => { ${statements} })();
 export default defineSkill({ name: ${JSON.stringify(name)}, description: String(outcome), tools: [tool({ name: "t", description: "d", run: () => 1 })] });\n`;
 
-/** What nobody but the attack writes. */
+/** A file that only the attack writes. */
 const TARGET = `/tmp/hull-attack-typed-${process.pid}`;
 
 async function descriptionOf(text: string): Promise<string> {

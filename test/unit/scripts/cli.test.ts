@@ -570,7 +570,7 @@ test("hull deploy asks in a terminal for the name of the Worker, once, and keeps
   expect(first).toContain("Name of the Worker, its database and bucket [my-app]:");
   const file = join(cwd, "hull.toml");
   expect(readFileSync(file, "utf8")).toBe('name = "my-app"\nport = 4000\n');
-  // It took the place of the old file, which nobody wrote into.
+  // It replaced the old file, into which nothing was written.
   expect(readFileSync(join(cwd, "before.toml"), "utf8")).toBe("port = 4000\n");
   expect([statSync(file).mode & 0o777, readlinkSync(join(dir, "hull.toml"))]).toEqual([
     0o640,

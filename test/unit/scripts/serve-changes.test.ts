@@ -127,7 +127,7 @@ test.each<[string, number, (response: ServerResponse) => void, RegExp]>([
     hull.answer(null);
     const { catalog, skills } = await until(hull.served, ({ catalog }) => catalog?.id !== hull.firstId);
     expect([skills[0]?.card.name, catalog?.id]).toEqual(["third", hull.id()]);
-    // A publish that nobody waits for any more cannot replace a later one.
+    // A publish that has been abandoned cannot replace a later one.
     expect(hull.bases).toEqual(["any", hull.firstId]);
   },
 );

@@ -55,7 +55,7 @@ test("if many find an old lock, one of them gets the folder", async () => {
   const dir = folder();
   put(dir, "server.lock", JSON.stringify({ pid: gone(), began: "1" }));
   put(dir, "out/none", "");
-  // Whoever has the lock holds it until all have tried.
+  // The winner holds the lock until all have tried.
   const script = `
     import { readdirSync, writeFileSync } from "node:fs";
     import { setTimeout } from "node:timers/promises";

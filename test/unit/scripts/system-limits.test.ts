@@ -36,7 +36,7 @@ test.skipIf(process.platform === "win32").each([
   expect(await hullHere(args, project)).toMatchObject({ code: 0 });
 });
 
-test.skipIf(process.platform === "win32")("a pipe in the place of a file holds up no command", async () => {
+test.skipIf(process.platform === "win32")("a pipe in the place of a file blocks no command", async () => {
   const project = folder({
     "skills/a/SKILL.md": skillText("A"),
     "skills/b/x": "",

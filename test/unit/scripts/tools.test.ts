@@ -119,7 +119,7 @@ export default () => [process.env.API_TOKEN === "", process.env["REGION"], proce
     expect(shown).toHaveLength(6);
   });
 
-  test("a file that reads ever so many variables costs as many findings as can be read", async () => {
+  test("a file that reads very many variables gives only as many findings as people can read", async () => {
     const reads = Array.from({ length: 300_000 }, (_, i) => `process.env.V${i}`).join(",\n");
     const project = folder({
       "skills/a/SKILL.md": skillText("a"),

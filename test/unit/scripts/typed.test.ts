@@ -208,7 +208,7 @@ describe("next to other files", () => {
   });
 });
 
-test("8: hull validate and hull pack take the folder for what it stands for", async () => {
+test("8: hull validate and hull pack treat the folder as the Skill Tools folder that it becomes", async () => {
   const project = one(skill(SEARCH));
   for (const flags of [["--strict"], ["--profile", "strict"]]) {
     const { code, out } = await hullHere(["validate", ...flags], project);

@@ -63,7 +63,7 @@ describe("a sidecar that was tampered with", () => {
     ],
     ["has no Base64", () => other((text) => ({ ...text, signature: "*" })), /not have the form of Ed25519/],
     [
-      "has a key that is none",
+      "has an invalid key",
       () => other((text) => ({ ...text, public_key: btoa("\xff".repeat(32)) })),
       /not match its key/,
     ],
@@ -129,7 +129,7 @@ describe("which signatures are trusted", () => {
     ["the skill requires a signature", skill(null, { require }), [X], "none", "UnsignedSkillError"],
     ["signed by a trusted signer", skill(X, { require }), [Y, X], "none", null],
     ["signed by an untrusted signer", skill(X, { require }), [Y], "none", "UntrustedSignerError"],
-    ["nobody is trusted", skill(X, { require }), [], "none", "UntrustedSignerError"],
+    ["no signer is trusted", skill(X, { require }), [], "none", "UntrustedSignerError"],
     [
       "the skill's own list narrows the deployment's",
       skill(X, { require, signers: [Y] }),

@@ -199,7 +199,7 @@ describe("simultaneous calls", () => {
     expect(opened.length).toBe(2);
   });
 
-  test("end an opening that nobody waits for any more; a later one opens again", async () => {
+  test("end an opening that no call waits for any more; a later one opens again", async () => {
     const { opened, called, call } = opening();
     const callers = [new AbortController(), new AbortController()];
     const calls = callers.map(({ signal }) => call(signal));

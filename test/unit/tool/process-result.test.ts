@@ -53,12 +53,12 @@ test.each([
   ["nothing", "", null],
   ["blanks", " \n", null],
   [
-    "a value of such a depth",
+    "a value that nests too deep",
     `\x1e{"value": ${"[".repeat(300)}${"]".repeat(300)}}\n`,
     { kind: "error", error: "The result nests more than 256 levels deep." },
   ],
   [
-    "a depth that none needs",
+    "a program's text that nests too deep",
     "[".repeat(5000) + "]".repeat(5000),
     { kind: "text", text: expect.any(String) },
   ],

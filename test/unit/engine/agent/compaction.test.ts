@@ -210,7 +210,7 @@ describe("long outputs", () => {
     expect((shown.match(/^error: x$/gm) ?? []).length).toBeLessThanOrEqual(150);
   });
 
-  it("under the limit they stay as they are", () => {
+  it("under the limit they stay unchanged", () => {
     expect([shortenOutput("abc", 3), shortenOutput("x".repeat(50), 1)]).toEqual([
       "abc",
       "[hull: 50 characters left out here]",

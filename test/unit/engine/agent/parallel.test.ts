@@ -78,7 +78,7 @@ describe("calls of a turn", () => {
       ["plain read", "plain"],
     ],
     [
-      "all in order where the run wants it",
+      "all in order if the run says so",
       ["plain", "read", "plain"],
       { parallel_tool_calls: false },
       ["plain", "read", "plain"],

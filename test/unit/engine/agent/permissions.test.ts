@@ -131,7 +131,7 @@ describe("a capability policy", () => {
       "edit",
     ],
     [
-      "no argument of that name stands in for it",
+      "an argument with the dotted name does not replace it",
       nested,
       { to: { stage: "prod" }, "to.stage": "test-1" },
       "edit",

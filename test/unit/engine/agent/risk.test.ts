@@ -38,7 +38,7 @@ describe("a call of a tool at or above the level", () => {
     ["at", { tools: [risky("dangerous")], policies: required("dangerous") }, ["asks: dangerous"]],
     ["above", { tools: [risky("critical")], policies: required("moderate") }, ["asks: critical"]],
     [
-      "safe, where everything is asked for",
+      "safe, where every call needs an approval",
       { tools: [risky("safe")], policies: required("safe") },
       ["asks: safe"],
     ],

@@ -176,7 +176,7 @@ describe("a served skill", () => {
     ]);
   });
 
-  it("keeps every result as it is, however often it comes", async () => {
+  it("keeps every result unchanged, however often it comes", async () => {
     const { requests, executed } = await play({
       spec: { ...terms(6), tools: [tool("a")] },
       replies: [again, again, again, again, again, "done"],

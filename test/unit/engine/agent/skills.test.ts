@@ -132,7 +132,7 @@ describe("matching", () => {
     expect((await play({ state: other, replies: ["ok"] })).run.active).toEqual(["beta"]);
   });
 
-  test("a strategy that nobody can carry out is matched by metadata, with a warning", async () => {
+  test("without a host for its strategy, a run matches by metadata, with a warning", async () => {
     const { records } = await play({
       spec: {
         skills: [skill("alpha")],
@@ -321,7 +321,7 @@ describe("load_skill", () => {
     const hidden = skill("hidden", { disable_model_invocation: true });
     const played = await load(args, [skill("a"), hidden, foreign]);
     expect(JSON.parse(answer(played))).toMatchObject({ error, message: expect.any(String) });
-    // Nothing tells a model of skills that are not for it.
+    // No text shows a model skills that are not for it.
     if (error === "skill_not_found") expect(answer(played)).not.toContain("hidden");
   });
 

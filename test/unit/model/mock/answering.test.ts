@@ -139,7 +139,7 @@ test("the message of a generic error identifies it", async () => {
   expect(error.data.members).toMatchObject({ reason: "context_overflow", offending_tokens: 9000 });
 });
 
-test("an answer that says nothing is asked for again, up to the retries", async () => {
+test("an empty answer is requested again, up to the retries", async () => {
   const { options, calls } = mocked([{ text: "" }, { text: "something" }]);
   expect((await callModel(REQUEST, ANTHROPIC, options)).blocks).toHaveLength(1);
   expect(calls).toHaveLength(2);
@@ -187,7 +187,7 @@ test("a prompt to be cached is remembered by the run", async () => {
   ]);
 });
 
-test("with nothing queued and nothing to mock, the provider is asked", async () => {
+test("with nothing queued and nothing to mock, the provider gets the call", async () => {
   const { options } = mocked([]);
   const target = resolveTarget({ provider: "openai", model: "m" }, (name) =>
     name === "OPENAI_API_KEY" ? "key" : undefined,

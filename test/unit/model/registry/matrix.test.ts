@@ -213,7 +213,7 @@ test("the families inherit from openai, and no other provider does", () => {
   expect(capabilitiesOf(shippedModels, "unknown", "claude-opus-4-7")).toEqual({ ...OFF, ...UNMATCHED });
 });
 
-test("the mock is whatever it is asked for", () => {
+test("the mock has every capability that a call asks for", () => {
   const of = (model: string) => capabilitiesOf(shippedModels, "mock", model);
   expect(of("claude-opus-4-7")).toEqual(capabilitiesOf(shippedModels, "anthropic", "claude-opus-4-7"));
   expect(of("gpt-5.4")).toEqual(capabilitiesOf(shippedModels, "openai", "gpt-5.4"));

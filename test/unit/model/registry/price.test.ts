@@ -81,7 +81,7 @@ test("retirements include those that the vendor's own client warns of", async ()
   }
 });
 
-test("limits of cost refuse models of unknown price where somebody charges for them", () => {
+test("limits of cost refuse models of unknown price where a provider charges for them", () => {
   const allowing = mergeModelRegistry(shippedModels, layerSchema.parse({ llm: { unknown_price: "allow" } }));
   expect(
     ["openai", "my_proxy", "ollama", "mock"].map((name) => refusesUnpriced(shippedModels, name)),

@@ -13,7 +13,7 @@ it.each(["plain", "", "two words", "it's", '$HOME `id` \\ "x"', "line\nline", "'
   },
 );
 
-it("leaves a command without variables as it is, and the lines of one with some", () => {
+it("leaves a command without variables unchanged, and the line numbers of one with some", () => {
   expect(withVariables("# a\necho hi")).toBe("# a\necho hi");
   expect(printed(withVariables("echo $LINENO\necho $A $LINENO", { A: "x" }))).toBe("1\nx 2\n");
 });

@@ -227,7 +227,7 @@ describe("the effective value", () => {
       [undefined, "default", ["config_secret_lost global"]],
     ],
     [
-      "a secret that is none any more is not shown",
+      "a value that was a secret before is not shown",
       param("string"),
       layersWith({ kind: "secret", value: "s" }, "global"),
       [undefined, "default", ["config_value_unfit global"]],

@@ -236,7 +236,7 @@ describe("conversion to JSON Schema", () => {
     expect(Object(schema.properties).c).not.toHaveProperty("required");
   });
 
-  test("P4: a schema is used as it is; parameters of these names are not taken for one", () => {
+  test("P4: a schema is used unchanged; parameters of these names are not taken for one", () => {
     expect(schemaOf({ type: "object", properties: { t: text }, additionalProperties: false })).toEqual({
       type: "object",
       properties: { t: text },
