@@ -76,7 +76,7 @@ test("bytes that are no UTF-8 travel as Base64", async () => {
   expect([...Buffer.concat(bytes)]).toEqual([0xff, 0xfe, 0, 0x41]);
 });
 
-test("S78: stdout and stderr arrive in the order in which they were written, and as they are written", async () => {
+test("S78: stdout and stderr arrive in the order in which they were written, and immediately", async () => {
   const events = await readEvents(await stream("alternate", hull.root), ({ data }) => {
     if (typeof data.text === "string") writeFileSync(join(hull.root, `seen-${data.text.trim()}`), "");
   });

@@ -156,7 +156,7 @@ describe("S84: run once, answered once", () => {
   });
 });
 
-/** A run of the agent that nobody waits for, its tool under way. */
+/** A run of the agent that no request waits for, its tool under way. */
 async function begun(): Promise<{ file: string; id: string; run_id: string }> {
   const { file } = fresh();
   const mock = [{ tool_calls: [{ name: "work", arguments: { file } }] }, { text: "done" }];

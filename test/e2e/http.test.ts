@@ -87,7 +87,7 @@ describe("listing and cards", () => {
     }
   });
 
-  test("a card tells how to call the skill; a prompt is not given away", async () => {
+  test("a card shows how to call the skill, but not its prompt", async () => {
     expect(await json(await hull.call("/skills/cat"))).toMatchObject({
       name: "Cat",
       slug: "cat",

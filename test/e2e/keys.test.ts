@@ -132,7 +132,7 @@ describe("after a restart with other settings", () => {
     expect(await status("x", { origin: "https://evil.example" })).toBe(403);
     expect(await hostStatus(hull.url, "shop.test")).toBe(200);
     expect(await hostStatus(hull.url, "other.test")).toBe(403);
-    // What runs and what waits are let go once the third one is refused.
+    // What runs and what waits may end once the third one is refused.
     const gate = join(hull.root, "gate");
     const held = [1, 2, 3].map(() => hull.call("/skills/held", `${gate}\n`));
     expect((await Promise.race(held)).status).toBe(503);

@@ -17,7 +17,7 @@ import { gone, running } from "../support/runner.ts";
 const run = promisify(execFile);
 const NAME = { name: "test", version: "1" };
 const NONE = "input: none\n";
-/** As the conformance suite wants it to come back. */
+/** The form in which the conformance suite expects it. */
 const SCHEMA_2020 = {
   $schema: "https://json-schema.org/draft/2020-12/schema",
   type: "object",

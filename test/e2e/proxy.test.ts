@@ -177,7 +177,7 @@ async function pour(path: string, size: number, headers: Record<string, string>)
 }
 
 describe("the call upstream", () => {
-  test("S45: secrets are put into query and headers, the caller's query is added, the manifest's stands", async () => {
+  test("S45: secrets are put into query and headers, the caller's query is added, the manifest's takes precedence", async () => {
     const response = await hull.call("/skills/echo?q=a%20b&fixed=2&key=mine", "hello", {
       headers: {
         "content-type": "text/plain",

@@ -171,7 +171,7 @@ test("a client that refuses multipart/mixed gets the text", async () => {
   expect(await response.text()).toBe("made");
 });
 
-test("over MCP files go in and come out too: links, and images as they are", async () => {
+test("over MCP, files go in and come out too: as links, and images as images", async () => {
   const spoken = { accept: "application/json", "mcp-protocol-version": "2025-11-25" };
   const post = async (method: string, params: object) =>
     json<{ result: { content: { uri?: string }[]; tools: object[] } }>(

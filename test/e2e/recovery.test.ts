@@ -201,7 +201,7 @@ describe("S113, S4, S71: refusals at the start", () => {
   test.each([
     ["a missing folder", ["--skills", "/no/such/folder"], 3, "/no/such/folder"],
     ["an unknown flag", ["--prot", "1"], 2, "--port"],
-    ["a port that is none", ["--port", "99999", "--skills", `${REPO}skills`], 2, "99999"],
+    ["an invalid port", ["--port", "99999", "--skills", `${REPO}skills`], 2, "99999"],
     ["an open address without keys", ["-H", "0.0.0.0", "--skills", `${REPO}skills`], 2, "HULL_ADMIN_KEY"],
   ])("%s", async (_name, args, code, says) => {
     const ended = await runHull(["dev", "--state", join(dir, "state"), ...args], { cwd: dir });

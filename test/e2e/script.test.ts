@@ -143,7 +143,7 @@ describe("output", () => {
     },
   );
 
-  test("S29: bytes that are no UTF-8 arrive as they are", async () => {
+  test("S29: bytes that are no UTF-8 arrive unchanged", async () => {
     const response = await hull.call("/skills/bytes", "");
     expect(response.headers.get("content-type")).toBe("application/octet-stream");
     expect([...new Uint8Array(await response.arrayBuffer())]).toEqual([0xff, 0xfe, 0x00, 0x41]);

@@ -7,7 +7,7 @@ import { commonHull } from "../support/common-hull.ts";
 import { killWorker } from "../support/shared.ts";
 
 const SAID_MB = 32;
-/** Made whole, the document of 65 MB took more than 500 MB; what is let go of is collected late. */
+/** Made whole, the document of 65 MB took more than 500 MB; released memory is collected late. */
 const MORE_MB = 256;
 
 const { hull } = await commonHull();

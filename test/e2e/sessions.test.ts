@@ -13,7 +13,7 @@ const SKILLS = {
   "agent/SKILL.md": `---\nname: agent\ndescription: Works\nmode: llm\nprovider: mock\ntools:\n  - name: work\n    description: Works\n    command: [./work.sh]\n    ${TOOL}\n  - name: note\n    description: Notes\n    command: [./note.sh]\n    ${TOOL}\n---\nWork.\n`,
   // Adds a line to a file of the session, says what it holds then, and removes another one.
   "agent/note.sh": '#!/bin/bash\ncd "$HULL_WORKSPACE" && echo noted >> "$1" && cat "$1" && rm -f sub/old\n',
-  // Notes in a file that it runs, and that it has ended, when it is let go.
+  // Notes in a file that it runs, and, once the test lets it continue, that it has ended.
   "agent/work.sh":
     '#!/bin/bash\necho run >> "$1"; until [ -e "$1.go" ]; do sleep 0.05; done; echo end >> "$1"; echo tool end\n',
 };

@@ -213,7 +213,7 @@ async function flow({ id, marks: all, runs }: Flow, over: () => boolean): Promis
   }
 }
 
-/** What stands in the journal is what was done, once. */
+/** The journal contains what was done, once. */
 async function checkFlow({ id, marks: all, runs }: Flow): Promise<void> {
   expect(runs.length, id).toBeGreaterThan(0);
   const marked = lines(await readFile(join(marks, id), "utf8").catch(() => ""));

@@ -188,7 +188,7 @@ describe.each([
       { text: "Said words.", usage: { input: 21, output: 8 } },
     ]);
 
-  /** Neither a secret nor, unless that is asked for, a word of what was said. */
+  /** Neither a secret nor, unless configured, a word of the conversation. */
   function expectContent(seen: unknown): void {
     const everything = JSON.stringify(seen);
     expect(everything).not.toContain(SECRET);

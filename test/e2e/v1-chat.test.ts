@@ -225,7 +225,7 @@ describe("a chat completion", () => {
     expect((await last).choices[0]).toMatchObject({ finish_reason: "length", message: { content: "Half" } });
   });
 
-  test("an effort that only OpenAI names reaches its models as it is, and others as the nearest level", async () => {
+  test("an effort that only OpenAI names reaches its models unchanged, and others as the nearest level", async () => {
     fake.script([{ text: "So." }, { text: "So." }, { text: "So." }]);
     const asked = (model: string, reasoning_effort: "minimal" | "high") =>
       client.chat.completions.create({ model, messages, reasoning_effort }).asResponse();

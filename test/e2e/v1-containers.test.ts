@@ -413,7 +413,7 @@ describe("skills", () => {
       "anthropic-beta": "files-api-2025-04-14",
       "anthropic-version": "2026-10-21",
     });
-    // Every further call says the same, but for the conversation, and for the container that Anthropic opened.
+    // Every further call sends the same, except for the conversation, and for the container that Anthropic opened.
     expect(second?.body).toMatchObject({
       metadata: { user_id: "u1" },
       container: { id: "container_up", skills: [own] },

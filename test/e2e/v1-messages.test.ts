@@ -62,7 +62,7 @@ describe("an Anthropic model gets the client's own request", () => {
     expect(answer.content).toMatchObject([{ text: "a😀b\ufffd" }, { input: { city: "😀" } }]);
   });
 
-  test("as it is, with version and betas; the answer comes back as it is", async () => {
+  test("unchanged, with version and betas; the answer comes back unchanged", async () => {
     const spent = async () => json<Record<string, number>>(await hull.call("/llm/usage"));
     const before = await spent();
     fake.script([{ text: "Hi.", usage: { input: 7, output: 2, cache_read: 3 } }]);

@@ -22,7 +22,7 @@ test("a response in the background is answered at once, and read later", async (
   const begun = await client.responses.create({ model: GPT, input: "Work.", background: true });
   expect(begun.status).toBe("queued");
   expect((await ended(begun.id)).output_text).toBe("Done.");
-  // One that has ended stays as it is.
+  // One that has ended stays unchanged.
   expect((await client.responses.cancel(begun.id)).status).toBe("completed");
 });
 

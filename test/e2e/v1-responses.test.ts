@@ -148,7 +148,7 @@ describe("a conversation continues", () => {
     expect(second.output_text).toBe("29 °C.");
     expect(sent(1)).toContain("How warm?");
     expect(sent(1)).toContain("c1");
-    // What the provider wants back of its reasoning comes back.
+    // The reasoning that the provider needs comes back.
     if (model.startsWith("claude")) expect(sent(1)).toContain("Rome it is.");
     const items = await client.responses.inputItems.list(second.id);
     expect(items.data).toMatchObject([{ type: "function_call_output", output: "29" }]);
@@ -528,7 +528,7 @@ test("attack: another tenant's responses, conversations and containers do not ex
   await expect(unknown).rejects.toMatchObject({ status: 400, param: "input.0.id" });
   expect((await client.responses.retrieve(id)).status).toBe("completed");
   expect(fake.requests).toHaveLength(1);
-  // Items that name the container bring nobody into it.
+  // Items that name the container give no access to it.
   const named = { type: "container_reference", container_id };
   const ran = { type: "shell_call", call_id: "c0", action: { commands: [] }, environment: named };
   const answered = { type: "shell_call_output", call_id: "c0", output: [] };

@@ -88,7 +88,7 @@ test("S10: broken in the later root, its last good version stays, not the earlie
   expect(await stale("both")).toBe(undefined);
 });
 
-test("when its folder is removed, the earlier root's skill is served; and back again", async () => {
+test("when its folder is removed, the earlier root's skill is served; when it returns, the later one's", async () => {
   await hull.remove("../over/both");
   expect(await becomes("both", /hidden/)).toBe("200 hidden");
   await hull.write("../over/both/SKILL.md", says("Both", "again"));

@@ -20,7 +20,7 @@ import {
 } from "../support/runner.ts";
 
 const EXECUTIONS = 400;
-/** Of these the connection is dropped without a cancel; the runner waits 10 s for somebody to come back. */
+/** Of these the connection is dropped without a cancel; the runner waits 10 s for a client to reconnect. */
 const DROPPED = 40;
 const LANES = 12;
 

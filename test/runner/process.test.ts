@@ -94,7 +94,7 @@ describe("environment and arguments", () => {
     [["tool.sh"], "/tool.sh|"],
     [["sh", "-c", 'printf %s "$0"'], "sh"],
     [["/bin/echo", "-n", "x"], "x"],
-  ])("argv %j arrives as it is", async (argv, expected) => {
+  ])("argv %j arrives unchanged", async (argv, expected) => {
     const { stdout } = await run(runner, files, { argv });
     expect(stdout.toString().endsWith(expected)).toBe(true);
   });
@@ -123,7 +123,7 @@ describe("environment and arguments", () => {
 });
 
 describe("streams", () => {
-  test("S28, S29: bytes come out as they are", async () => {
+  test("S28, S29: bytes come out unchanged", async () => {
     const big = await run(runner, files, sh("head -c 12000000 /dev/zero; printf '\\377\\376\\000A'"));
     expect(big.stdout.length).toBe(12_000_004);
     expect(big.stdout.subarray(-4)).toEqual(Buffer.from([0xff, 0xfe, 0, 0x41]));
