@@ -242,7 +242,7 @@ describe("failures", () => {
     expect([response.status, response.headers.get("retry-after")]).toEqual([status, after]);
   });
 
-  test("that are transient are retried", async () => {
+  test("are retried if they are transient", async () => {
     fake.script([{ status: 503 }, { status: 503 }, { text: "ok" }]);
     expect((await ok(await call(OPENAI))).text).toBe("ok");
     fake.script(() => ({ status: 503 }));

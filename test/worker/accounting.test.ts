@@ -154,7 +154,7 @@ it("a failed call releases its reservation before a fallback asks for its own", 
   expect(await admit(REQUEST, TARGET, 1000).then(() => "ok", codeOf)).toBe("ok");
 });
 
-describe("an attempt after one that took something", () => {
+describe("an attempt after one that cost tokens", () => {
   const half = (attempt: Attempt): Outcome => {
     attempt.sink.onText?.("x".repeat(40));
     const error = new ProviderUnreachable({ provider: "mock", model: "mock", cause: "cut" });
@@ -308,7 +308,7 @@ describe("what a call took", () => {
 });
 
 describe("soft budgets", () => {
-  it("a call that uses one up is answered, and says so; the next one is refused", async () => {
+  it("a call that uses a budget up is answered, and reports that; the next one is refused", async () => {
     const context = place();
     const account = "caller:-";
     await ledger(context).putAccount(account, 10_000);

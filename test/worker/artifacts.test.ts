@@ -117,7 +117,7 @@ describe("in a session", () => {
     expect(await get(`${path}/artifacts`)).toEqual({ data: [], next_cursor: null });
   });
 
-  it("a long one comes back whole", async () => {
+  it("a long artifact comes back whole", async () => {
     const path = await session();
     const content = "0123456789".repeat(90_000);
     await run(path, "go", calling(["draw", { ...PAGE, content }]));

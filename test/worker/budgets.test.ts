@@ -501,7 +501,7 @@ describe("/llm/budget and /llm/session-cost", () => {
     },
   );
 
-  it("callers without a key cannot set one for each other", async () => {
+  it("callers without a key cannot set a budget for each other", async () => {
     const open = new Client({ HULL_PUBLIC: "1" });
     expect((await open.fetch("/llm/budget")).status).toBe(200);
     const put = { method: "PUT", body: JSON.stringify({ max_cost: 0 }) };

@@ -145,7 +145,7 @@ describe("a daemon", () => {
     await until(id, { daemon_state: "idle", last_iteration_text: "two" });
   });
 
-  it("a path belongs to one that runs, and finds the daemon again", async () => {
+  it("a path belongs to a running daemon, and finds it again", async () => {
     const { id } = await spawn({ persist_path: "state/a" });
     const second = await post("/daemons", { task: "x", provider: "mock", state_dir: "state/a" });
     expect([second.status, await second.json()]).toMatchObject([
@@ -172,7 +172,7 @@ describe("a daemon", () => {
     expect(JSON.stringify(recorded_messages).match(/"user","content":"once"/g)).toHaveLength(1);
   });
 
-  it("is the same as a run of a session, where it is one", async () => {
+  it("behaves in the same way if a run of a session begins it", async () => {
     await post("/sessions", { id: "lodger" });
     const run = await post("/sessions/lodger/runs", {
       prompt: "go",

@@ -244,7 +244,7 @@ describe("Prefer: respond-async", () => {
     ["/llm/completion", { no_such_option: {} }],
     ["/llm/structured", { thinking: "much" }],
     ["/llm/structured", { repair: "yes" }],
-  ])("%s: options %j are refused at once, as without it", async (path, options) => {
+  ])("%s: options %j are refused at once, as without this preference", async (path, options) => {
     const json = { "content-type": "application/json" };
     const asked = path === "/llm/completion" ? { prefix: "hi" } : { prompt: "hi" };
     const schema = path === "/llm/structured" ? { schema: {} } : {};

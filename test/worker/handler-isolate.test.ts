@@ -216,7 +216,7 @@ describe("what an isolate is", () => {
     expect((await handle("", { tool: { tier: "runner" } })).inRunner).toHaveLength(1);
   });
 
-  it("an isolate that another one replaced reports nothing that counts", async () => {
+  it("an isolate that another one replaced reports nothing that Hull uses", async () => {
     const source = `export default () => { JSON.stringify = () => "}"; return {}; }`;
     expect(await handle(source, { record: UPLOADED })).toMatchObject({ fault: "tool_error" });
     const ended = "export default async () => (await import('cloudflare:workers')).abortIsolate('over')";

@@ -128,7 +128,7 @@ describe("H1 to H4: the contract", () => {
     });
   });
 
-  it("only numbers are made of texts, and only where the schema says so", async () => {
+  it("texts are converted only to numbers, and only where the schema says so", async () => {
     const properties = { n: { type: "number" }, i: { type: "integer" }, s: { type: "string" } };
     const scene = {
       args: { n: "1.5", i: "3", s: "3" },
@@ -287,7 +287,7 @@ describe("a handler's output and input", () => {
     expect(text.length).toBeLessThan(600_000);
   });
 
-  it("artifacts, returned and said, are kept in order; of them the model gets a line", async () => {
+  it("returned and emitted artifacts are kept in order; the model gets one line for each", async () => {
     const source = `export default async (args, ctx) => {
       const { id } = await ctx.artifact({ type: "code", title: "A", content: "one" });
       await ctx.artifact.update(id, { content: "two" });
@@ -333,7 +333,7 @@ describe("a handler's output and input", () => {
     expect(runner.inRunner).toHaveLength(1);
   });
 
-  it("ctx.python is there for tools that declare files", async () => {
+  it("ctx.python exists for tools that declare files", async () => {
     const source = "export default async (args, ctx) => (await ctx.python('print(1)')).stdout";
     expect(await value(source, { tool: { filesystem: true } })).toBe("ran print(1)");
     expect(await handle(source)).toMatchObject({

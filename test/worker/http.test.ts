@@ -49,7 +49,7 @@ describe("pages for browsers", () => {
     expect((await problem(posted)).code).toBe("skill_not_found");
   });
 
-  it("a missing key is a page with a form that takes one", async () => {
+  it("a request without a key gets a page with a form for the key", async () => {
     const keyed = new Client({ HULL_ADMIN_KEY: "admin-key-of-this-test" });
     const shown = await keyed.fetch("/", { headers: { accept } });
     expect([shown.status, shown.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
@@ -296,7 +296,7 @@ describe("the listing", () => {
     expect((await client.fetch("/skills/cat", { headers: { "if-none-match": tag } })).status).toBe(304);
   });
 
-  it("the index is a page for people, JSON for programs, and escapes what skills say", async () => {
+  it("the index is a page for people, JSON for programs, and escapes the texts of skills", async () => {
     const page = await client.fetch("/");
     expect(page.headers.get("content-type")).toContain("text/html");
     expect(await page.text()).toContain("The cat skill");

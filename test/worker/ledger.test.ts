@@ -78,7 +78,7 @@ describe("reserve and settle", () => {
     });
   });
 
-  it("a settled call costs what it took; asked again, nothing changes", async () => {
+  it("a settled call costs what it took; a repeated request changes nothing", async () => {
     await ledger().putBudget("tenant", { ...NO_LIMITS, max_output_tokens: 250 });
     const request = wish();
     await ledger().reserve(request);

@@ -263,7 +263,7 @@ describe("every revision", () => {
     await client.post("/_hull/catalog", { id: catalog?.id });
   });
 
-  it("an idempotency key makes a second call the first one", async () => {
+  it("a second call with the same idempotency key gets the first one's answer", async () => {
     const call = rpc("tools/call", { name: "cat", arguments: { input: "once" } });
     const sent = { "idempotency-key": `mcp-${crypto.randomUUID()}` };
     const metas = [];
@@ -371,7 +371,7 @@ it("a skill of a namespace and another skill's own tool have names of their own,
   expect(await says("box___lid")).toMatchObject([{ text: expect.stringContaining("hi") }]);
 });
 
-it("an idempotency key makes a second call of a skill's own tool the first one", async () => {
+it("a second call of a skill's own tool with the same idempotency key gets the first one's answer", async () => {
   const tools = ["dice", "coin"].map((name) => ({ name, description: "d", script: "a.js" }));
   const script = "export default () => String(Math.random())";
   const box = { "SKILL.md": mockSkill("box"), "tools.json": JSON.stringify(tools), "a.js": script };

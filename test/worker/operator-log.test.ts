@@ -117,7 +117,7 @@ describe("a fault of Hull in a run", () => {
   });
 });
 
-it("a runner that is down is one line, and one more when it answers again", async () => {
+it("a runner that is down gives one line, and another one when it answers again", async () => {
   const options = {
     skill: "looks",
     mock: [{ tool_calls: [{ name: "look", arguments: {} }] }, { text: "done" }],

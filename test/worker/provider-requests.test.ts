@@ -394,15 +394,15 @@ describe("a stream", () => {
 
   it.each<[string, Client, string, object, string | null]>([
     [
-      "that falls silent ends a run of a skill after its idle_timeout_ms",
+      "ends a run of a skill after its idle_timeout_ms if it falls silent",
       client,
       "/runs",
       { skill: "brisk" },
       null,
     ],
-    ["that flows on ends a run of a skill after its timeout_ms", client, "/runs", { skill: "hasty" }, PING],
-    ["that flows on ends a call after its option timeout", client, "/llm/call", { timeout: 0.04 }, PING],
-    ["that flows on ends a run after HULL_LLM_TIMEOUT", named, "/runs", {}, PING],
+    ["ends a run of a skill after its timeout_ms if it continues", client, "/runs", { skill: "hasty" }, PING],
+    ["ends a call after its option timeout if it continues", client, "/llm/call", { timeout: 0.04 }, PING],
+    ["ends a run after HULL_LLM_TIMEOUT if it continues", named, "/runs", {}, PING],
   ])("%s", async (_, asks, path, own, more) => {
     vi.stubGlobal("fetch", async () => flowing(more));
     const options = { provider: "anthropic", model: CLAUDE, llm_retries: 0, ...own };
@@ -410,7 +410,7 @@ describe("a stream", () => {
     expect(await answer.json()).toMatchObject({ code: "provider_timeout", timeout_ms: 40 });
   });
 
-  it("that flows on ends a call of a skill under /v1 after its timeout_ms", async () => {
+  it("ends a call of a skill under /v1 after its timeout_ms if it continues", async () => {
     vi.stubGlobal("fetch", async () => flowing(PING));
     const ask = { model: "skill/hasty-claude", max_tokens: 9, messages };
     expect(await (await client.post("/v1/messages", ask)).text()).toContain("40 ms");

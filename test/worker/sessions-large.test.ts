@@ -59,26 +59,29 @@ async function eventful(reset: boolean): Promise<string> {
   return path;
 }
 
-it.each([false, true])("its transcript equals one made at once (after a reset: %s)", async (reset) => {
-  const path = await eventful(reset);
-  const made = await whole(path);
-  expect(made.messages.length).toBeGreaterThan(5);
-  expect(made.summary).toBe(reset ? "and talked" : "they met\n\nand talked");
-  const { visible_messages, ...raw } = await get<Body>(`${path}/transcript?view=raw`);
-  expect(withoutIds(raw)).toEqual(withoutIds(made));
-  const { data } = await get<{ data: Body[] }>(`${path}/messages`);
-  expect(visible_messages).toEqual(data);
-  expect(await textOf(`${path}/transcript`)).toBe(renderVisible(made.events));
-  expect(await textOf(`${path}/transcript?view=full`)).toBe(renderFull(made.events));
-  const empty = await session();
-  expect(await get(`${empty}/transcript?view=raw`)).toMatchObject({ messages: [], events: [], assets: [] });
-  expect([await textOf(`${empty}/transcript`), await get(`${empty}/cassette`)]).toEqual([
-    "",
-    { session_id: empty.replace("/sessions/", ""), mocks: [], tool_results: [] },
-  ]);
-});
+it.each([false, true])(
+  "a large session's transcript equals one made at once (after a reset: %s)",
+  async (reset) => {
+    const path = await eventful(reset);
+    const made = await whole(path);
+    expect(made.messages.length).toBeGreaterThan(5);
+    expect(made.summary).toBe(reset ? "and talked" : "they met\n\nand talked");
+    const { visible_messages, ...raw } = await get<Body>(`${path}/transcript?view=raw`);
+    expect(withoutIds(raw)).toEqual(withoutIds(made));
+    const { data } = await get<{ data: Body[] }>(`${path}/messages`);
+    expect(visible_messages).toEqual(data);
+    expect(await textOf(`${path}/transcript`)).toBe(renderVisible(made.events));
+    expect(await textOf(`${path}/transcript?view=full`)).toBe(renderFull(made.events));
+    const empty = await session();
+    expect(await get(`${empty}/transcript?view=raw`)).toMatchObject({ messages: [], events: [], assets: [] });
+    expect([await textOf(`${empty}/transcript`), await get(`${empty}/cassette`)]).toEqual([
+      "",
+      { session_id: empty.replace("/sessions/", ""), mocks: [], tool_results: [] },
+    ]);
+  },
+);
 
-it("of many MB arrives complete, and from one moment whatever is added meanwhile", async () => {
+it("a transcript of many MB arrives complete, and shows one moment whatever is added meanwhile", async () => {
   const path = await session();
   const megabyte = "0123456789abcdef".repeat(65_536);
   for (let n = 0; n < 8; n += 1) {
@@ -96,7 +99,7 @@ it("of many MB arrives complete, and from one moment whatever is added meanwhile
   expect((await textOf(`${path}/transcript`)).split("\n")).toHaveLength(9);
 });
 
-it("is from one moment also where the beginning of a run cannot be read", async () => {
+it("a transcript shows one moment also if the beginning of a run cannot be read", async () => {
   const text = "x".repeat(300_000);
   await inWorld({ replies: ["hi"] }, async (world) => {
     const messages = [{ role: "user" as const, content: [{ type: "text" as const, text }] }];
@@ -118,7 +121,7 @@ it("is from one moment also where the beginning of a run cannot be read", async 
   });
 });
 
-it("breaks off if the session is removed while it is read", async () => {
+it("a transcript breaks off if the session is removed while it is read", async () => {
   const path = await session();
   for (let n = 0; n < 8; n += 1) await inject(path, "x".repeat(1024 * 1024));
   const response = await client.stream(`${path}/transcript?view=raw`);

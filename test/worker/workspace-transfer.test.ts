@@ -90,7 +90,7 @@ it("a file replaces a folder, and a folder a file; deletions make room first", a
   expect(await take({ gone: null, "f/inside": "x" })).toEqual([{ path: "f/inside", why: "path" }]);
 });
 
-it("in a run without a session too", async () => {
+it("changes reach the files of a run without a session too", async () => {
   const origin = { requestId: "r", tenant: "transfer", startedAt: 0 };
   const workspace = new TemporaryWorkspace(
     detachedContext(new Deployment(bindings), origin, () => {}),

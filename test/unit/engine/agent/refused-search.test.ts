@@ -24,7 +24,7 @@ const remembered = (...records: AgentRecordBody[]): string[] | undefined => {
   ).refusedSearches;
 };
 
-it("remembers the models of refusing providers, each once", () => {
+it("a session remembers the models of refusing providers, each once", () => {
   const by = (...models: string[]) => ({ ...refused, models });
   expect(remembered(by("second/m"))).toEqual(["second/m"]);
   expect(remembered(by("second/m"), by("first/m", "second/m"))).toEqual(["second/m", "first/m"]);
@@ -32,7 +32,7 @@ it("remembers the models of refusing providers, each once", () => {
   expect(remembered(outside, by("second/m"))).toEqual(["second/m"]);
 });
 
-it("of an earlier version of Hull: remembers the run's model, unless a fallback has answered before", () => {
+it("a session of an earlier version of Hull remembers the run's model, unless a fallback has answered before", () => {
   expect(remembered(refused)).toEqual(["first/m"]);
   expect(remembered(answeredBy("first"), refused)).toEqual(["first/m"]);
   expect(remembered(answeredBy("second"), refused)).toBeUndefined();

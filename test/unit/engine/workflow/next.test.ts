@@ -53,8 +53,8 @@ describe("nodes that pass artifacts on", () => {
   });
 });
 
-describe("branches side by side", () => {
-  it("as many as max_concurrent; the next begins when one has ended", () => {
+describe("parallel branches", () => {
+  it("run as many at once as max_concurrent; the next begins when one has ended", () => {
     const play = new Play(forked({ a: {}, b: {}, c: {} }), { options: { max_concurrent: 2 } });
     expect(play.open).toEqual(["a", "b"]);
     expect(play.end("b").open).toEqual(["a", "c"]);
@@ -73,7 +73,7 @@ describe("branches side by side", () => {
     expect(play.end("a").open).toEqual(["b"]);
   });
 
-  it("8 where max_concurrent is absent", () => {
+  it("run 8 at once if max_concurrent is absent", () => {
     const nodes = Object.fromEntries(Array.from({ length: 10 }, (_, i) => [`n${i}`, {}]));
     expect(new Play(forked(nodes)).open).toHaveLength(8);
   });

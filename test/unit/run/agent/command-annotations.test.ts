@@ -10,23 +10,23 @@ type Said = Pick<CommandTool, "annotations" | "idempotent">;
 test.each<[string, Said, object]>([
   ["nothing", {}, {}],
   [
-    "that it only reads",
+    "a command that only reads",
     { annotations: { kind: "read", side_effect_level: "none" } },
     { side_effect_level: "process_exec" },
   ],
-  ["that it edits", { annotations: { kind: "edit" } }, { kind: "edit" }],
+  ["a command that edits", { annotations: { kind: "edit" } }, { kind: "edit" }],
   [
-    "that it uses the network",
+    "a command that uses the network",
     { annotations: { side_effect_level: "network" } },
     { side_effect_level: "network" },
   ],
   ["capabilities", { annotations: { capabilities: { a: ["b"] } } }, { capabilities: { a: ["b"] } }],
   [
-    "fewer paths",
+    "a command with fewer paths",
     { annotations: { arg_schema: { path_params: ["to"] } } },
     { arg_schema: { path_params: ["path", "file", "file_path", "dir", "directory", "to"] } },
   ],
-  ["that it may run again", { idempotent: true }, { idempotent: true }],
+  ["a command that may run again", { idempotent: true }, { idempotent: true }],
 ])(
   "%s: a published skill may set all of it, an upload nothing that makes it less safe",
   (_, said, counts) => {
