@@ -163,7 +163,7 @@ function metrics({
 }: ServerParts): string {
   const gauges: [string, string, number][] = [
     ["hull_runner_running", "Executions that hold a slot", queue.running],
-    ["hull_runner_waiting", "Executions in the queue", queue.waiting],
+    ["hull_runner_waiting", "Executions that wait for a place", queue.waiting + servers.waiting],
     ["hull_runner_mcp_servers", "MCP servers that run", servers.running],
     ["hull_runner_bundles", "Unpacked bundles", bundles.count],
     ["hull_runner_bundle_bytes", "Bytes of unpacked bundles", bundles.bytes],

@@ -142,7 +142,7 @@ describe("messages", () => {
   test("an answer that comes twice, a message right behind it, and an id that is no id", async () => {
     const server = await serve(["python3", "twice.py"]);
     for (const id of [1, 2])
-      expect((await dataOf(await post(server.id, request(id)))).at(-1)).toMatchObject({ id });
+      expect(await dataOf(await post(server.id, request(id)))).toEqual([{ jsonrpc: "2.0", id, result: {} }]);
     await expect(server.stop()).rejects.toThrow();
     await gone("twice.py");
   });
@@ -153,6 +153,18 @@ describe("messages", () => {
     const answers = [await post(server.id, request(1)), await post(server.id, request(2))];
     expect((await server.end).status).toMatchObject({ cause: "output_too_large" });
     for (const answer of answers) expect(await answer.text()).toBe("");
+  });
+
+  test("long answers count each for itself, and at most 20 questions wait for a request", async () => {
+    const script = `import json, sys
+print('{"id": "q", "method": "roots/list"}\\n' * 30 + "asked", flush=True)
+for line in sys.stdin:
+    print(json.dumps({"id": json.loads(line)["id"], "result": "x" * 9_000_000}), flush=True)
+`;
+    const server = await serve(["python3", "-c", script]);
+    await until(server.stderr, (text) => text.includes("asked"));
+    for (const count of [21, 1]) expect(await dataOf(await post(server.id, request(1)))).toHaveLength(count);
+    await expect(server.stop()).rejects.toThrow();
   });
 
   test("refused: what is no message, more than the server reads, an execution that is no server", async () => {
@@ -189,6 +201,7 @@ test("a client that has not yet read its whole answer gets nothing behind it", a
     const bridge = new McpBridge(() => {});
     bridge.take(request(1), response);
     bridge.push(Buffer.from(`{"id":1,"result":"${"x".repeat(12_000_000)}"}\n`));
+    bridge.push(Buffer.from('{"method":"notifications/message"}\n{"id":1,"result":2}\n'));
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
   const address = server.address();
@@ -224,6 +237,15 @@ test("a server that rests ends, and what waits for its answer ends with it", asy
   expect((await post(server.id, request(2))).status).toBe(404);
 });
 
+test("a server that writes or is written to does not rest", async () => {
+  const writes = 'for _ in 1 2 3 4 5 6 7 8; do echo "{}"; sleep 0.5; done';
+  const talking = await serve(["sh", "-c", writes], { timeout_ms: 2500 });
+  const listening = await serve(["sleep", "4"], { timeout_ms: 2500 });
+  while ((await post(listening.id, '{"method":"notifications/message"}')).status === 202);
+  for (const server of [talking, listening])
+    expect((await server.end).status).toMatchObject({ cause: "exit" });
+});
+
 test("nothing but stderr is kept of it, with a remark on lines that are no messages", async () => {
   const script = 'printf "Listening on stdio\nagain\n"; echo oops >&2; exit 3';
   const ended = await (await serve(["sh", "-c", script])).end;
@@ -231,6 +253,23 @@ test("nothing but stderr is kept of it, with a remark on lines that are no messa
   expect(ended.stdout.toString()).toBe("");
   const remark = "[hull: its stdout has a line that is no message: Listening on stdio]\n";
   expect([`oops\n${remark}`, `${remark}oops\n`]).toContain(ended.stderr.toString());
+});
+
+test("a runner that drains takes none of the servers that wait for a place", async () => {
+  const own = await startRunner({ flags: ["--mcp-servers", "1"] });
+  const server = await serve(["sleep", "77.38"], {}, own);
+  server.end.catch(() => {});
+  const waiting = serve(["sleep", "77.39"], {}, own);
+  waiting.catch(() => {});
+  await until(
+    () => fetch(`${own.url}/metrics`).then((response) => response.text()),
+    (text) => text.includes("hull_runner_waiting 1\n"),
+  );
+  const ended = own.kill("SIGTERM");
+  await expect(waiting).rejects.toMatchObject({ code: "runner_draining" });
+  await expect(server.stop()).rejects.toThrow();
+  await ended;
+  await own.stop();
 });
 
 test.each(["SIGTERM", "SIGKILL"] as const)(
