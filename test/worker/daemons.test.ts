@@ -1,5 +1,6 @@
 /** Daemons over HTTP. */
-import { beforeAll, describe, expect, it } from "vitest";
+import { evictDurableObject } from "cloudflare:test";
+import { beforeAll, describe, expect, it, vi } from "vitest";
 import { readEvents } from "../support/sse.ts";
 import { ASK, asking, type Body, client, codeOf, get, post, send } from "./session-client.ts";
 
@@ -337,6 +338,20 @@ describe("files", () => {
     await wakes(5, 5);
     expect(await contents()).toBe(2);
     expect(await snapshot()).toMatchObject({ total_iterations: 5, total_text: "readyabcd" });
+    // The snapshot that its owner has replaced stays, also for another instance of the object.
+    await put(id, `daemons/${id}/daemon.json`, '{"own":1}');
+    const { SESSIONS } = client.env;
+    await evictDurableObject(SESSIONS.get(SESSIONS.idFromName(`default/${id}`)));
+    expect(await snapshot()).toEqual({ own: 1 });
+  });
+
+  it("hold the snapshot of a daemon that has ended without anybody looking", async () => {
+    const { id } = await spawn({ mock: [{ text: "ready" }] });
+    await post(`/daemons/${id}/stop`);
+    await vi.waitFor(async () => {
+      const { objects } = await client.env.FILES.list({ prefix: `sessions/default/${id}/` });
+      expect(objects).toHaveLength(2);
+    }, 20_000);
   });
 
   it("hold its snapshot where configured, and another run continues with it", async () => {

@@ -234,7 +234,7 @@ describe("what an uploaded skill may do", () => {
   it("a process gets the granted names and no provider key; the runner knows that it is untrusted", async () => {
     const runner = new FakeRunner();
     vi.spyOn(globalThis, "fetch").mockImplementation(runner.fetch);
-    const there = deployment({ job: ["OTHER", "LOOKALIKE"] });
+    const there = deployment({ job: ["OTHER", "LOOKALIKE"], up: ["OTHER"] });
     const made = await there.put("job", { "SKILL.md": SCRIPT, "run.sh": "#!/bin/sh\n" });
     const { warnings } = await made.json<{ warnings: { value: string }[] }>();
     expect(warnings.map(({ value }) => value)).toEqual(['"TOKEN"']);
@@ -242,6 +242,11 @@ describe("what an uploaded skill may do", () => {
     const [spec] = [...runner.executions.values()].map((execution) => execution.spec);
     expect(spec).toMatchObject({ untrusted: true, argv: ["./run.sh"] });
     expect(spec?.env).toEqual({ OTHER: "other-1" });
+    const server = `mcp_servers:\n  x: {command: ./run.sh, env: {OTHER: "\${OTHER}"}}\n`;
+    await there.put("up", { "SKILL.md": mockSkill("up", server), "run.sh": "#!/bin/sh\n" });
+    await there.run("/skills/up");
+    const started = [...runner.executions.values()].at(-1)?.spec;
+    expect(started).toMatchObject({ server: true, untrusted: true, env: spec?.env, argv: ["./run.sh"] });
     await new Client().publish({ ...FOLDER, job: SCRIPT }, { "run.sh": new Uint8Array() });
     await there.run("/skills/job");
     const last = [...runner.executions.values()].at(-1)?.spec;
