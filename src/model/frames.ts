@@ -147,14 +147,12 @@ function sseCutter(options: FrameOptions, onEvent: (event: StreamEvent) => void)
   });
   /** The beginning of a line that may be this field: the parser drops pieces of fields that it does not know. */
   let held = "";
-  let newLine = true;
   const feed = (text: string): void => {
     const all = held + text;
     const start = Math.max(all.lastIndexOf("\n"), all.lastIndexOf("\r")) + 1;
     const line = all.slice(start);
     const mayBeError = line.startsWith(ERROR_FIELD) || ERROR_FIELD.startsWith(line);
-    held = mayBeError && line.length <= MAX_ERROR_LINE && (newLine || start > 0) ? line : "";
-    newLine = held !== "" || line === "";
+    held = mayBeError && line.length <= MAX_ERROR_LINE ? line : "";
     parser.feed(held === "" ? all : all.slice(0, start));
     if (overflow) throw tooLong(options);
   };

@@ -134,12 +134,16 @@ describe("attempts", () => {
     expect(clock.waits).toEqual([2000, 1000]);
   });
 
-  test("so does the pause that Google asks for in its document (S88)", async () => {
+  test("so does, without a Retry-After, the pause that Google asks for in its document (S88)", async () => {
     const clock = fakeClock();
     const details = [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "2.5s" }];
-    fake.script([{ status: 429, body: [{ error: { code: 429, message: "quota", details } }] }]);
+    const body = [{ error: { code: 429, message: "quota", details } }];
+    fake.script([
+      { status: 429, body },
+      { status: 429, headers: { "retry-after": "1" }, body },
+    ]);
     await call({ clock });
-    expect(clock.waits).toEqual([2500]);
+    expect(clock.waits).toEqual([2500, 1000]);
   });
 
   test.each<[string, string, Partial<CallOptions>]>([
