@@ -288,6 +288,8 @@ describe("a request", () => {
         { type: "local_shell_call", call_id: "c2", status: "completed", action: exec },
         { type: "apply_patch_call", call_id: "c3", operation: { type: "delete_file", path: "b.txt" } },
       ]);
+      // OpenAI's own API shows what a command does not say as null.
+      Object.assign(Object(output[1]).action, { timeout_ms: null, user: null });
       const results = [
         { type: "apply_patch_call_output", call_id: "c1", status: "completed" },
         // OpenAI's shape calls the call's id so.
@@ -301,6 +303,8 @@ describe("a request", () => {
       const told = JSON.stringify(second?.messages);
       for (const part of ["update_file", "working_directory", "completed", "total 0", "no such file"])
         expect(told).toContain(part);
+      expect(told).not.toContain("timeout_ms");
+      expect(told.match(/"is_error":true/g) ?? []).toHaveLength(model === GPT ? 0 : 1);
     },
   );
 
