@@ -127,7 +127,8 @@ export class Execution {
       log("error", "journal_write_failed", { id: spec.id, reason: reasonOf(error) });
       this.stop("lost");
     };
-    this.#stderr = new StderrTail((bytes) => this.#append(FRAME.stderr, bytes), spec.handler !== undefined);
+    const shown = spec.handler !== undefined || spec.server === true;
+    this.#stderr = new StderrTail((bytes) => this.#append(FRAME.stderr, bytes), shown);
     const note = (text: string): void => this.#stderr.push(Buffer.from(text));
     this.#bridge = spec.server === true ? new McpBridge(note) : null;
   }

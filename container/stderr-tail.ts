@@ -1,6 +1,6 @@
 /**
  * The part of stderr to keep: the first 64 KiB, sent as they arrive, and the last 64 KiB, sent at the end. A handler's
- * stderr shows its progress, so its first MiB is sent immediately.
+ * stderr shows its progress, that of an MCP server why a call fails: their first MiB is sent immediately.
  */
 
 const HEAD_BYTES = 64 * 1024;

@@ -272,6 +272,13 @@ test("a runner that drains takes none of the servers that wait for a place", asy
   await own.stop();
 });
 
+test("what it writes to stderr comes while it runs, beyond the 64 KiB of other processes", async () => {
+  const server = await serve(["sh", "-c", "head -c 200000 /dev/zero >&2; echo at last >&2; sleep 77.40"]);
+  await until(server.stderr, (text) => text.endsWith("at last\n"));
+  await expect(server.stop()).rejects.toThrow();
+  await gone("77.40");
+});
+
 test.each(["SIGTERM", "SIGKILL"] as const)(
   "a runner that ends by %s leaves no server behind",
   async (signal) => {
