@@ -49,7 +49,7 @@ export const OWN_TOOLS: Readonly<Record<typeof PATCH | typeof COMMAND, ToolDefin
 
 /** The members of a call's item that say what to do. @param given the model's arguments */
 export function ownMembers(tool: keyof typeof OWN_TOOLS, given: JsonObject): JsonObject {
-  if (tool === COMMAND) return { action: { type: "exec", command: [], env: {}, ...given } };
+  if (tool === COMMAND) return { action: { command: [], env: {}, ...given, type: "exec" } };
   return { operation: { type: "update_file", path: "", ...given } };
 }
 

@@ -190,8 +190,8 @@ export class ServerProcess {
     context.background(started.ended);
     this.#current = started;
     await admitted.promise;
-    // It was closed while it started.
-    if (this.#closed) started.stop();
+    // It was closed, or another session began, while it started.
+    if (this.#closed || this.#current !== started) started.stop();
     return started;
   }
 
