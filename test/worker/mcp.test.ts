@@ -371,6 +371,25 @@ it("a skill of a namespace and another skill's own tool have names of their own,
   expect(await says("box___lid")).toMatchObject([{ text: expect.stringContaining("hi") }]);
 });
 
+it("lists an own tool with one object in place of alternatives, and checks a call against these", async () => {
+  const oneOf = ["a", "b"].map((name) => ({ properties: { [name]: { type: "string" } }, required: [name] }));
+  const tools = [
+    { name: "either", description: "d", script: "a.js", "x-input-schema": { type: "object", oneOf } },
+  ];
+  const script = "export default ({ b }) => b";
+  const box = { "SKILL.md": mockSkill("box"), "tools.json": JSON.stringify(tools), "a.js": script };
+  await client.publish({ box });
+  const { result } = await read(await send(rpc("tools/list")));
+  const [, listed] = [result?.tools].flat();
+  const properties = { a: { type: "string" }, b: { type: "string" } };
+  expect(listed).toMatchObject({ name: "box__either", inputSchema: { type: "object", properties } });
+  expect(listed).not.toHaveProperty("inputSchema.oneOf");
+  const call = async (given: object) =>
+    (await read(await send(rpc("tools/call", { name: "box__either", arguments: given })))).result;
+  expect(await call({ b: "x" })).toMatchObject({ content: [{ text: "x" }] });
+  expect(await call({ a: "x", b: "x" })).toMatchObject({ isError: true });
+});
+
 it("a second call of a skill's own tool with the same idempotency key gets the first one's answer", async () => {
   const tools = ["dice", "coin"].map((name) => ({ name, description: "d", script: "a.js" }));
   const script = "export default () => String(Math.random())";
