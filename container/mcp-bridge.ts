@@ -5,13 +5,11 @@
 import type { ServerResponse } from "node:http";
 import type { Writable } from "node:stream";
 import { firstOf } from "../src/cut.ts";
-import { HEARTBEAT_MS } from "../src/tool/protocol.ts";
+import { HEARTBEAT_MS, MAX_UNANSWERED_BYTES } from "../src/tool/protocol.ts";
 import { Refused } from "./refusal.ts";
 
 /** The most bytes of a message to the server, and of messages that wait until the server reads them. */
 export const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
-/** The most bytes that the server writes between two answers: its answer, notifications, and what is no message. */
-const MAX_UNANSWERED_BYTES = 16 * 1024 * 1024;
 /** The most messages of a server that are kept while no request waits, and the longest of them in characters. */
 const MOST_KEPT = 20;
 const LONGEST_KEPT = 64 * 1024;

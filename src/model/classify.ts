@@ -92,7 +92,7 @@ const ROWS: readonly Row[] = [
 
 /** The class of the first matching row. The words of a row are tried before any later row, whatever the status. */
 export function classify({ status, body }: Fault): FailureClass {
-  // Pydantic's word for a member of the request that the server does not know refuses no caller.
+  // Pydantic reports a member that it does not know as `extra_forbidden`; its "forbidden" is not about the key.
   const text = body.toLowerCase().replaceAll("extra_forbidden", "");
   const says = (word: string): boolean => text.includes(word);
   if (OVERFLOW.some(says) || (says("exceed") && (says("context") || says("max_tokens")))) {

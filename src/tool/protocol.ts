@@ -283,6 +283,8 @@ export type FrameType = (typeof FRAME)[keyof typeof FRAME];
 export const MAX_FRAME_BYTES = 64 * 1024;
 /** The runner sends a heartbeat after this silence; after the multiple the Worker gives up on it. */
 export const HEARTBEAT_MS = 5000;
+/** The most bytes that an MCP server writes between two answers: its answer, notifications, and what is no message. */
+export const MAX_UNANSWERED_BYTES = 16 * 1024 * 1024;
 
 export interface Frame {
   type: FrameType;

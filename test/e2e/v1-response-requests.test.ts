@@ -272,7 +272,7 @@ describe("a request", () => {
       const command = { command: ["ls", "-l"], working_directory: "/w" };
       const calls = [
         { id: "c1", name: "apply_patch", arguments: patch },
-        { id: "c2", name: "local_shell", arguments: command },
+        { id: "c2", name: "local_shell", arguments: { ...command, type: "other" } },
         { id: "c3", name: "apply_patch", arguments: { type: "delete_file", path: "b.txt" } },
       ];
       fake.script([{ tool_calls: calls }, { text: "Done." }]);

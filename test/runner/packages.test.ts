@@ -200,23 +200,35 @@ test("metadata without an end, and blank lines without a requirement, take linea
   expect(await callScript(offline, from, "scripts/begun.py")).toMatchObject({ value: 1, fault: null });
 });
 
+/** An index that has the package `hullpkg`. @param answers called with each path; `false`: the connection breaks */
+async function packageIndex(answers: (path: string) => boolean) {
+  const content = await wheel();
+  const file = "hullpkg-1.0-py3-none-any.whl";
+  const index = createServer(({ url = "", socket }, response) => {
+    if (!answers(url)) {
+      socket.destroy();
+      return;
+    }
+    const isFile = url === `/${file}`;
+    response.writeHead(200, { "content-type": isFile ? "application/zip" : "text/html" });
+    response.end(isFile ? content : `<a href="/${file}">${file}</a>`);
+  });
+  const port = await new Promise<number>((resolve) => {
+    index.listen(0, "127.0.0.1", () => {
+      const address = index.address();
+      resolve(typeof address === "object" && address !== null ? address.port : 0);
+    });
+  });
+  return { index, port };
+}
+
 test.runIf(canUnshare)(
   "whether packages are fetched is a separate setting from the handlers' network",
   async () => {
     const asked: string[] = [];
-    const content = await wheel();
-    const index = createServer((request, response) => {
-      asked.push(request.url ?? "");
-      const file = "hullpkg-1.0-py3-none-any.whl";
-      const isFile = request.url === `/${file}`;
-      response.writeHead(200, { "content-type": isFile ? "application/zip" : "text/html" });
-      response.end(isFile ? content : `<a href="/${file}">${file}</a>`);
-    });
-    const port = await new Promise<number>((resolve) => {
-      index.listen(0, "127.0.0.1", () => {
-        const address = index.address();
-        resolve(typeof address === "object" && address !== null ? address.port : 0);
-      });
+    const { index, port } = await packageIndex((url) => {
+      asked.push(url);
+      return true;
     });
     const fetched = await bundle({
       "requirements.txt": `--index-url http://127.0.0.1:${port}/simple/\nhullpkg==1.0\n`,
@@ -240,24 +252,11 @@ test.runIf(canUnshare)(
 );
 
 test("an index that breaks connections is asked three times; a failure says that it was not reached", async () => {
-  const content = await wheel();
-  const file = "hullpkg-1.0-py3-none-any.whl";
   let [breaks, broken] = [2, 0];
-  const index = createServer((request, response) => {
-    if (broken < breaks) {
-      broken += 1;
-      request.socket.destroy();
-      return;
-    }
-    const isFile = request.url === `/${file}`;
-    response.writeHead(200, { "content-type": isFile ? "application/zip" : "text/html" });
-    response.end(isFile ? content : `<a href="/${file}">${file}</a>`);
-  });
-  const port = await new Promise<number>((resolve) => {
-    index.listen(0, "127.0.0.1", () => {
-      const address = index.address();
-      resolve(typeof address === "object" && address !== null ? address.port : 0);
-    });
+  const { index, port } = await packageIndex(() => {
+    if (broken >= breaks) return true;
+    broken += 1;
+    return false;
   });
   const online = await startRunner({ flags: ["--installs", "on"] });
   const from = (version: string) =>

@@ -17,7 +17,13 @@ import { withheldKeys } from "../../tool/execution.ts";
 import type { McpFailure } from "../../tool/mcp/failure.ts";
 import type { Wire } from "../../tool/mcp/transport.ts";
 import { cutShort } from "../../tool/process-end.ts";
-import { type EndedStatus, type ExecutionSpec, PROTOCOL_VERSION, signTicket } from "../../tool/protocol.ts";
+import {
+  type EndedStatus,
+  type ExecutionSpec,
+  MAX_UNANSWERED_BYTES,
+  PROTOCOL_VERSION,
+  signTicket,
+} from "../../tool/protocol.ts";
 import { type Runner, runExecution } from "../../tool/runner-client.ts";
 import type { RunContext } from "../context.ts";
 import { runnerEndpoint, runOptions } from "../runner.ts";
@@ -31,8 +37,6 @@ const ENDING_MS = 1000;
 /** The characters of stderr, and of the command, that a failure shows. */
 const SHOWN_CHARACTERS = 600;
 const SHOWN_COMMAND = 200;
-/** The limit of what a server writes for one answer, as in the runner (container/mcp-bridge.ts). */
-const MAX_UNANSWERED_BYTES = 16 * 1024 * 1024;
 
 const SESSION = "mcp-session-id";
 
