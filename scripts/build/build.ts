@@ -21,6 +21,7 @@ import { listFiles } from "./list-files.ts";
 import { mapLimited } from "./map-limited.ts";
 import { openapiOf } from "./openapi.ts";
 import { mergedPackages, type Packages, readPackages } from "./packages.ts";
+import { missingServers } from "./plugin-servers.ts";
 import { type RootedDiagnostic, scanRoots } from "./roots.ts";
 import { isSkill, type RootScan } from "./scan.ts";
 import { locationOf, sharedStamp } from "./shared-folder.ts";
@@ -132,6 +133,10 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
     ...all.flatMap((o) => o.diagnostics.map((diagnostic) => ({ root: o.folder.root, diagnostic }))),
   );
   const served = chooseServed(perRoot, options, diagnostics);
+  if (options.provided !== undefined) {
+    const models = all.flatMap(({ folder, skill }) => (skill?.manifest.llm === undefined ? [] : [folder]));
+    diagnostics.push(...missingServers(models, options.provided.mcp_servers));
+  }
   const { strict = false } = options;
   const failed = diagnostics.some(({ diagnostic }) =>
     strict ? diagnostic.level !== "info" : blocksServing(diagnostic),

@@ -37,6 +37,15 @@ export function readRegular(path: string): Buffer | null {
   return stats.isFile() || stats.isDirectory() ? readFileSync(path) : null;
 }
 
+/** The JSON value in a file, which may begin with a byte order mark; `undefined`: it is not JSON. */
+export function jsonIn(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString("utf8").replace(/^\uFEFF/, ""));
+  } catch {
+    return undefined;
+  }
+}
+
 /** The entries of a folder; `null` if there is no such folder, or if it cannot be read. */
 export function readFolder(path: string): Dirent[] | null {
   return orNull(() => readdirSync(path, { withFileTypes: true }));

@@ -1,7 +1,8 @@
 /** Plugins in folders of skills: what `.claude-plugin/plugin.json` and `marketplace.json` say about them. */
 import { join, resolve, sep } from "node:path";
 import * as z from "zod";
-import { orNull, readRegular } from "./file-system.ts";
+import { jsonIn, orNull, readRegular } from "./file-system.ts";
+import { declaredServers, type ExpectedServer, expectedServers } from "./plugin-servers.ts";
 
 /** A folder of this name makes its parent a plugin, or a marketplace of plugins. */
 export const PLUGIN_FOLDER = ".claude-plugin";
@@ -14,19 +15,30 @@ export interface Plugin {
   skills: string[] | null;
   /** Absolute folders in which it has skills, also where one of them is inside another skill. */
   places: string[];
+  /** The MCP servers that its skills expect. */
+  servers: ExpectedServer[];
 }
 
 const paths = z
   .union([z.string().transform((path) => [path]), z.array(z.string())])
   .optional()
   .catch(undefined);
-const pluginFile = z.looseObject({ name: z.string().trim().min(1), skills: paths });
+const pluginFile = z.looseObject({
+  name: z.string().trim().min(1),
+  skills: paths,
+  mcpServers: declaredServers,
+});
 const marketplaceFile = z.looseObject({
   metadata: z.looseObject({ pluginRoot: z.string().optional() }).optional().catch(undefined),
   plugins: z.array(z.unknown()),
 });
 /** A plugin elsewhere, `source: {github: …}`, is not in the folder. */
-const marketplaceEntry = z.looseObject({ name: z.string().trim().min(1), source: z.string(), skills: paths });
+const marketplaceEntry = z.looseObject({
+  name: z.string().trim().min(1),
+  source: z.string(),
+  skills: paths,
+  mcpServers: declaredServers,
+});
 
 export interface DeclaredPlugins {
   plugins: Plugin[];
@@ -45,7 +57,7 @@ export function readPlugins(folder: string): DeclaredPlugins {
     const file = join(folder, PLUGIN_FOLDER, name);
     const bytes = orNull(() => readRegular(file));
     if (bytes === null) return null;
-    const parsed = shape.safeParse(jsonOf(bytes.toString("utf8")));
+    const parsed = shape.safeParse(jsonIn(bytes));
     if (!parsed.success) unreadable.push(file);
     return parsed.success ? parsed.data : null;
   };
@@ -55,16 +67,25 @@ export function readPlugins(folder: string): DeclaredPlugins {
   for (const given of marketplace?.plugins ?? []) {
     const entry = marketplaceEntry.safeParse(given);
     if (!entry.success) continue;
-    const { name, source, skills } = entry.data;
+    const { name, source, skills, mcpServers } = entry.data;
     const path = resolve(/^\.{0,2}\//.test(source) ? folder : base, source);
     const listed = skills?.map((each) => resolve(path, each)) ?? null;
-    if (inside(path)) plugins.push({ name, path, skills: listed, places: listed ?? usual(path) });
+    if (!inside(path)) continue;
+    const servers = expectedServers(path, mcpServers);
+    plugins.push({ name, path, skills: listed, places: listed ?? usual(path), servers });
   }
   const own = read("plugin.json", pluginFile);
   // `skills` of a plugin.json adds folders to the usual one, but everything inside the plugin belongs to it.
   if (own !== null) {
     const more = (own.skills ?? []).map((each) => resolve(folder, each));
-    plugins.push({ name: own.name, path: folder, skills: null, places: [...usual(folder), ...more] });
+    const servers = expectedServers(folder, own.mcpServers);
+    plugins.push({
+      name: own.name,
+      path: folder,
+      skills: null,
+      places: [...usual(folder), ...more],
+      servers,
+    });
   }
   return { plugins, unreadable };
 }
@@ -85,12 +106,4 @@ export function pluginOf(folder: string, plugins: readonly Plugin[]): Plugin | n
   const listed = deepest(listing);
   if (listed === undefined) return inner ?? null;
   return inner !== undefined && inner.path.length > listed.path.length ? inner : listed;
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text.replace(/^\uFEFF/, ""));
-  } catch {
-    return undefined;
-  }
 }

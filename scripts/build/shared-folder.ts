@@ -42,6 +42,7 @@ export function locationOf(
           plugin: {
             name: plugin.name,
             skill: withinPlugin(folder),
+            ...(plugin.servers.length === 0 ? {} : { mcp_servers: plugin.servers.map(({ name }) => name) }),
             ...(shared === null ? {} : { folder: inRecord(shared) }),
           },
         }),

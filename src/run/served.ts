@@ -155,7 +155,7 @@ async function servedSpec(
   const warnings = [...remote.warnings, ...ignoredEffort(record, { model, capabilities })];
   const native = capabilities.native_tools || !capabilities.matched;
   const reads = llm.tools.every(({ name }) => name !== READ_SKILL_RESOURCE);
-  const skill = { ...skillOf(settings, record, record.pack ?? undefined), files: ownFiles(record) };
+  const skill = { ...skillOf(context, record, record.pack ?? undefined), files: ownFiles(record) };
   const { own_skill, skills_key } = skillsWithFolders(context, null, {
     skills: [],
     own: skill,

@@ -211,6 +211,8 @@ function pluginOfSkill() {
     name: z.string(),
     /** The skill's folder inside the plugin's, `/` as separator; `""`: they are the same. */
     skill: z.string(),
+    /** Names of the MCP servers that it expects, in the form of hull.toml; absent: none. */
+    mcp_servers: maybe(z.array(z.string())),
     /**
      * The plugin's folder, with everything that its skills share; absent: nothing in the skill's folder names it or
      * links to its files.

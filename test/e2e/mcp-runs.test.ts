@@ -14,6 +14,14 @@ const SKILLS = {
     "---\nname: wiki\ndescription: Looks things up in the wiki.\nmcp: [keeper, nowhere]\n---\nUse the wiki.\n",
   "assistant/SKILL.md":
     "---\nname: assistant\ndescription: d\nmode: llm\nprovider: openai\nmodel: gpt-4o\nmcp: keeper\n---\nUse it.\n",
+  "sales/.claude-plugin/plugin.json": '{"name": "sales"}',
+  "sales/.mcp.json": JSON.stringify({ mcpServers: { Keeper: { type: "http" }, others: {}, slack: {} } }),
+  "sales/skills/pipeline/SKILL.md":
+    "---\nname: pipeline\ndescription: Reads the pipeline.\nmode: llm\nprovider: openai\nmodel: gpt-4o\n---\nSummarize the pipeline.\n",
+  "approver/SKILL.md":
+    "---\nname: approver\ndescription: d\nmode: llm\nprovider: openai\nmodel: gpt-4o\nallowed-tools: mcp__keeper__echo, mcp__others__echo\n---\nUse it.\n",
+  "own/SKILL.md":
+    "---\nname: own\ndescription: d\nmode: llm\nprovider: openai\nmodel: gpt-4o\nallowed-tools: mcp__keeper\nmcp_servers:\n  keeper: https://mcp.example.com/mcp\n---\nUse it.\n",
 };
 
 let fake: FakeProvider;
@@ -288,6 +296,25 @@ describe("mcp of a skill", () => {
     expect(told()).toEqual([expect.stringContaining("call 1")]);
     expect(await events({ skills: ["wiki"] }, "hm")).toEqual([]);
     expect(offered()).toEqual(["load_skill"]);
+  });
+
+  test.each([
+    ["allowed-tools names its tools", "approver", ["keeper__echo", "keeper__remember"]],
+    ["the skill's plugin expects it", "pipeline", ["keeper__echo", "keeper__remember"]],
+    ["not if the skill has a server of that name", "own", []],
+  ])("a server of hull.toml comes with a skill: %s", async (_, skill, tools) => {
+    const remotes = (): string[] => offered().filter((name) => name.includes("__"));
+    scripted();
+    const served = await hull.call(`/skills/${skill}`, "go", { headers: { "content-type": "text/plain" } });
+    expect([served.status, remotes()]).toEqual([200, tools]);
+    const bound = tools.length === 0 ? [] : [`skill_mcp_bound ${skill} keeper ${tools.join(" ")}`];
+    expect(await events({ skills: [skill] }, `use the ${skill} skill`)).toEqual([
+      `skill_activated ${skill}`,
+      ...bound,
+    ]);
+    expect(remotes()).toEqual(tools);
+    expect(await run({ skill })).toMatchObject({ status: "done" });
+    expect(remotes()).toEqual(tools);
   });
 
   test("an inline skill binds a server that the run names", async () => {

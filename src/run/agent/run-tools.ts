@@ -76,7 +76,7 @@ export async function collectTools(context: RunContext, sources: ToolSources): P
     served,
   });
   checkTools(tools, { answers, daemon: options.daemon === true, hosted: settings.host !== undefined });
-  const skills = [...listed.skills, ...named.map(({ record, digest }) => skillOf(settings, record, digest))];
+  const skills = [...listed.skills, ...named.map(({ record, digest }) => skillOf(context, record, digest))];
   const taken = [
     ...replaced.map(({ definition: { name } }) =>
       ownTool(name === SUB_AGENT ? "sub_agents" : "dynamic_tools", name),

@@ -16,6 +16,7 @@ import { isObject } from "../../skill/json.ts";
 import type { Card, Json, SkillRecord } from "../../skill/manifest.ts";
 import { signatureFault } from "../../skill/trust.ts";
 import type { RunContext } from "../context.ts";
+import { serversUsed } from "../mcp/owner.ts";
 import { listedFiles, ownFiles } from "../own-skill.ts";
 import { takeSlot } from "../slot.ts";
 import { checkTrust } from "../trust.ts";
@@ -72,7 +73,7 @@ export async function readSkills(context: RunContext, given: Json | undefined): 
     if (typeof item === "string") {
       const { record, digest } = await listedVersion(context, item);
       records.push(record);
-      skills.push({ ...skillOf(context.settings, record, digest), ...signatureOf(context, record) });
+      skills.push({ ...skillOf(context, record, digest), ...signatureOf(context, record) });
       tools.push(...toolsOf(record));
     } else skills.push(inlineSkill(item, `skills.${index}`));
   }
@@ -160,7 +161,7 @@ export async function ownSkill(
   slug: string,
 ): Promise<{ record: SkillRecord; skill: AgentSkill }> {
   const { record, digest } = await servedVersion(context, slug);
-  return { record, skill: { ...skillOf(context.settings, record, digest), files: ownFiles(record) } };
+  return { record, skill: { ...skillOf(context, record, digest), files: ownFiles(record) } };
 }
 
 /** The version of a skill that a run gets: the pinned one, else the served one. @throws SkillNotFound */
@@ -228,8 +229,9 @@ function signatureOf({ settings }: RunContext, record: SkillRecord): Pick<AgentS
 }
 
 /** @param digest absent if the run already has the record */
-export function skillOf(settings: Settings, record: SkillRecord, digest?: string): AgentSkill {
+export function skillOf(context: RunContext, record: SkillRecord, digest?: string): AgentSkill {
   const { manifest, body } = record;
+  const servers = serversUsed(context, record);
   const { activation = {} } = manifest;
   const hook = (name: string | undefined) =>
     name === undefined || name.includes("#") ? (name ?? null) : `${manifest.slug}#${name}`;
@@ -239,13 +241,13 @@ export function skillOf(settings: Settings, record: SkillRecord, digest?: string
     when_to_use: activation.when_to_use ?? "",
     prompt: body,
     paths: activation.paths ?? [],
-    ...toolTerms(settings, record),
+    ...toolTerms(context.settings, record),
     disable_model_invocation: activation.disable_model_invocation ?? false,
     on_activate: hook(activation.on_activate),
     on_deactivate: hook(activation.on_deactivate),
     ...(digest === undefined ? {} : { digest }),
     ...(activation.user_invocable === false ? { user_invocable: false } : {}),
-    ...(activation.mcp === undefined ? {} : { mcp: activation.mcp }),
+    ...(servers.length === 0 ? {} : { mcp: servers }),
     ...(activation.context === "fork" ? { fork: true as const } : {}),
     files: listedFiles(record),
     ...(record.plugin === undefined ? {} : { plugin: record.plugin.name }),

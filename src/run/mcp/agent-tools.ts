@@ -18,6 +18,7 @@ import {
   serversOfDeployment,
   serversOfRequest,
   serversOfSkill,
+  serversUsed,
 } from "./owner.ts";
 import { type FailedServer, type FoundTool, RunServers } from "./servers.ts";
 
@@ -27,7 +28,7 @@ interface RemoteSources {
   asked: readonly ServerOwner[];
   /** The skills, each once. */
   records: readonly SkillRecord[];
-  /** The skill that the run is. Its `mcp` servers are bound from the start. */
+  /** The skill that the run is. The servers that it uses are bound from the start. */
   served: SkillRecord | null;
 }
 
@@ -43,7 +44,9 @@ export async function withRemoteTools(
   const { settings, tenant } = context;
   const tools = new Map(own.map((tool) => [tool.definition.name, tool]));
   const bound =
-    served === null ? null : namedServers(mcpOf(served), [...asked, serversOfDeployment(settings, tenant)]);
+    served === null
+      ? null
+      : namedServers(serversUsed(context, served), [...asked, serversOfDeployment(settings, tenant)]);
   const owners = [
     ...asked,
     ...(bound?.found ?? []),
@@ -65,8 +68,6 @@ export async function withRemoteTools(
   }
   return { tools: [...tools.values()], warnings };
 }
-
-const mcpOf = ({ manifest }: SkillRecord): string[] => manifest.activation?.mcp ?? [];
 
 /** @param skill that owns the server; `null`: none does @param served the slug of the skill that the run is */
 function warningOf(skill: string | null, served: string, { server, message }: FailedServer): Warning {

@@ -1,6 +1,9 @@
 /** Who owns MCP servers: a skill, the deployment (by name), or a request (docs/mcp.md). */
 import type { Settings } from "../../env.ts";
 import type { McpProcess, McpServer, SkillRecord } from "../../skill/manifest.ts";
+import { toolPrefix } from "../../skill/mcp-servers.ts";
+import { allowedTools } from "../../skill/tool-names.ts";
+import type { RunContext } from "../context.ts";
 import { grantsOf } from "../variables.ts";
 
 export interface ServerOwner<Server = McpServer | McpProcess> {
@@ -26,6 +29,27 @@ export function serversOfDeployment({ mcp }: Settings, tenant: string): ServerOw
   );
   return { skill: null, servers, record: null, granted: null };
 }
+
+/**
+ * The servers that a skill uses in addition to its own: those that it names in `mcp`, and those of the deployment whose
+ * tools `allowed-tools` or `tool_scope` name, or that its plugin expects.
+ */
+export function serversUsed(
+  { settings, tenant }: Pick<RunContext, "settings" | "tenant">,
+  { manifest, plugin }: SkillRecord,
+): string[] {
+  const { allowed_tools = [], tool_scope = [], activation = {}, llm } = manifest;
+  const named = allowedTools([...allowed_tools, ...tool_scope]).map(({ tool }) => prefixOf(tool));
+  const wanted = new Set([...named, ...(plugin?.mcp_servers ?? []).map(toolPrefix)]);
+  for (const { name } of llm?.mcp_servers ?? []) wanted.delete(toolPrefix(name));
+  const deployed = serversOfDeployment(settings, tenant).servers.map(({ name }) => name);
+  return [
+    ...new Set([...(activation.mcp ?? []), ...deployed.filter((name) => wanted.has(toolPrefix(name)))]),
+  ];
+}
+
+/** What the name of a server's tool begins with; `""`: it is no such name. */
+const prefixOf = (tool: string): string => /^.+?__/.exec(tool)?.[0] ?? "";
 
 /** The servers that a request defines. They get no variable of the Worker. */
 export function serversOfRequest(servers: readonly McpServer[] = []): ServerOwner<McpServer> {

@@ -288,3 +288,48 @@ test("a link to a file of the plugin brings the plugin's folder, also where the 
   put(dir, "skills/paper/GLUES.md", "Rice.\n");
   expect(await folders(await build(dir, cache))).toEqual([false, true, false, true]);
 });
+
+test("a plugin's .mcp.json and mcpServers name the servers that its skills expect; hull.toml has them or a finding says so", async () => {
+  const project = folder({
+    ".claude-plugin/marketplace.json": JSON.stringify({
+      plugins: [
+        { name: "sales", source: "./sales", mcpServers: { crm: { url: "https://crm.example/mcp" } } },
+        { name: "docs", source: "./docs", mcpServers: ["./servers.json", "../outside.json"] },
+      ],
+    }),
+    "sales/.mcp.json":
+      '\uFEFF{"mcpServers": {"Google Calendar": {"type": "http", "url": ""}, "shop": {}, "1password": 7}}',
+    "sales/skills/pipeline/SKILL.md": skillText("Pipeline"),
+    "sales/skills/forecast/SKILL.md": skillText("Forecast"),
+    "docs/servers.json": '{"pages": {"command": "npx"}}',
+    "docs/.mcp.json": "{",
+    "docs/skills/writer/SKILL.md": skillText("Writer"),
+    "outside.json": '{"secret": {"url": "https://outside.example/mcp"}}',
+    "plain/SKILL.md": skillText("Plain"),
+  });
+  const cache = new BuildCache();
+  const result = await buildWith(project, { provided: PROVIDED, cache }, [project]);
+  const expected = async (slug: string) => (await recordOf(result, slug)).plugin?.mcp_servers;
+  expect(await Promise.all(["pipeline", "forecast", "writer", "plain"].map(expected))).toEqual([
+    ["crm", "google-calendar", "shop"],
+    ["crm", "google-calendar", "shop"],
+    ["pages"],
+    undefined,
+  ]);
+  const found = ({ diagnostics }: BuildResult) =>
+    diagnostics.flatMap(({ diagnostic: { code, file, message, hint } }) =>
+      code === "plugin_mcp_servers" ? [`${file}: ${message} ${hint}`] : [],
+    );
+  expect(found(result)).toEqual([
+    expect.stringMatching(/^docs\/\.mcp\.json: The plugin docs expects .*: pages\. .* into mcp_servers /),
+    expect.stringMatching(
+      /^sales\/\.mcp\.json: The plugin sales expects .*: crm, google-calendar\. .*\[mcp\.servers\.crm\] with url = "https:\/\/crm\.example\/mcp"/,
+    ),
+  ]);
+  const all = { ...PROVIDED, mcp_servers: ["crm", "google_calendar", "shop", "pages"] };
+  expect(found(await buildWith(project, { provided: all, cache }, [project]))).toEqual([]);
+  expect(found(await buildWith(project, {}, [project]))).toEqual([]);
+  put(project, "docs/.mcp.json", '{"mcpServers": {"notes": {"url": "https://notes.example/mcp"}}}');
+  const changed = await buildWith(project, { cache }, [project]);
+  expect((await recordOf(changed, "writer")).plugin?.mcp_servers).toEqual(["notes", "pages"]);
+});
