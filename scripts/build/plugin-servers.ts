@@ -83,7 +83,8 @@ export function missingServers(
 }
 
 function missingOf({ name }: Plugin, missing: readonly ExpectedServer[], file: string): Diagnostic {
-  const remote = missing.find((each) => !each.process);
+  const remotes = missing.filter((each) => !each.process);
+  const remote = remotes.find(({ url }) => url !== null) ?? remotes[0];
   const names = missing.map((each) => each.name).join(", ");
   return {
     level: "info",
