@@ -90,10 +90,10 @@ test("a typed skill is built, with types that the compiler finds", async () => {
   await shell("node_modules/.bin/hull new Dice -l typed");
   expect((await shell("node_modules/.bin/hull build")).stdout).toMatch(/^Built \d+ skills? into/);
   await shell(
-    `${REPO}node_modules/.bin/tsc --ignoreConfig --noEmit --strict --module preserve --target es2022 --types '' skills/dice/skill.ts`,
+    `"${REPO}node_modules/.bin/tsc" --ignoreConfig --noEmit --strict --module preserve --target es2022 --types '' skills/dice/skill.ts`,
   );
   // The project's own settings, and the types that its package.json asks for.
-  await shell(`${REPO}node_modules/.bin/tsc -p . --typeRoots ${REPO}node_modules/@types`);
+  await shell(`"${REPO}node_modules/.bin/tsc" -p . --typeRoots "${REPO}node_modules/@types"`);
 });
 
 test("hullrun/client is in the package, with types that the compiler finds", async () => {
@@ -101,7 +101,7 @@ test("hullrun/client is in the package, with types that the compiler finds", asy
     'import { Hull } from "hullrun/client";\nconst hull: Hull = new Hull({ url: "http://x" });\nconsole.log(typeof hull.run);\n';
   await writeFile(join(dir, "client.mts"), program);
   await shell(
-    `${REPO}node_modules/.bin/tsc --ignoreConfig --noEmit --strict --module nodenext --target es2022 --lib es2022,dom,dom.iterable --types '' --skipLibCheck false client.mts`,
+    `"${REPO}node_modules/.bin/tsc" --ignoreConfig --noEmit --strict --module nodenext --target es2022 --lib es2022,dom,dom.iterable --types '' --skipLibCheck false client.mts`,
   );
   expect((await shell("node client.mts")).stdout).toBe("function\n");
 });

@@ -3,10 +3,11 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { removeTree } from "../../container/tree.ts";
 
-const FOLDER = new URL("../../container/programs/", import.meta.url).pathname;
+const FOLDER = fileURLToPath(new URL("../../container/programs/", import.meta.url));
 const names = readdirSync(FOLDER);
 
 test("the folder contains only Python, JavaScript and shell files", () => {

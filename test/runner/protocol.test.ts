@@ -6,6 +6,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Bundles } from "../../container/bundles.ts";
 import { removeTree } from "../../container/tree.ts";
@@ -295,7 +296,7 @@ describe("ids", () => {
 
 test("without a secret file the secret is delivered once", async () => {
   const stateDir = await mkdtemp(join(tmpdir(), "hull-runner-"));
-  const main = new URL("../../container/main.ts", import.meta.url).pathname;
+  const main = fileURLToPath(new URL("../../container/main.ts", import.meta.url));
   const child = spawn(process.execPath, [main, "--state", stateDir, "--exit-with-parent"], {
     stdio: ["pipe", "pipe", "ignore"],
   });

@@ -3,9 +3,10 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
-const PROGRAM = new URL("../../container/programs/python_session.py", import.meta.url).pathname;
+const PROGRAM = fileURLToPath(new URL("../../container/programs/python_session.py", import.meta.url));
 
 let dir: string;
 beforeEach(() => {

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { type BuildOptions, build, type Plugin, transform } from "esbuild";
 
 /** How long the bundle of other sources is kept, in ms; another run may still use it. */
@@ -70,7 +70,7 @@ export async function compiledProgram(
     }),
     build({
       ...common,
-      entryPoints: [new URL("start-compiled.ts", import.meta.url).pathname],
+      entryPoints: [fileURLToPath(new URL("start-compiled.ts", import.meta.url))],
       define: { "import.meta.dirname": "__dirname" },
     }),
   ]);

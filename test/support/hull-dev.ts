@@ -5,12 +5,13 @@
 import { spawn } from "node:child_process";
 import { chmod, cp, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { removeTree } from "../../container/tree.ts";
 import { isBusy, runHere } from "./hull-here.ts";
 import { SERVERS } from "./memory.ts";
 import { commandOf, ofProcess, otherProcesses, until } from "./runner.ts";
 
-export const REPO = new URL("../..", import.meta.url).pathname;
+export const REPO = fileURLToPath(new URL("../..", import.meta.url));
 /** Read once, because a command that runs in this process changes the variables meanwhile. */
 const {
   PATH = "",

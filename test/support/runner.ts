@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 import { Pipes } from "../../container/pipes.ts";
 import { removeTree } from "../../container/tree.ts";
 import { randomSecret } from "../../scripts/dev/random-secret.ts";
@@ -17,7 +18,8 @@ import { type RunEvent, type Runner, type RunOptions, runExecution } from "../..
 import { SERVERS } from "./memory.ts";
 
 /** The runner that the run bundled (`global-setup.ts`), else its sources. */
-const MAIN = process.env.HULL_RUNNER_BUNDLE ?? new URL("../../container/main.ts", import.meta.url).pathname;
+const MAIN =
+  process.env.HULL_RUNNER_BUNDLE ?? fileURLToPath(new URL("../../container/main.ts", import.meta.url));
 
 export interface TestRunner extends Runner {
   url: string;

@@ -2,6 +2,7 @@
 import { mkdtemp, readdir, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { expect, onTestFinished, test } from "vitest";
 import { ENTRY, readModules, writeModules } from "../../scripts/dev/worker-modules.ts";
@@ -9,7 +10,7 @@ import { once } from "../../src/memo.ts";
 import { entryModules } from "../bench/entry-modules.ts";
 import { startRatio } from "../bench/isolate-start.ts";
 
-const REPO = new URL("../..", import.meta.url).pathname;
+const REPO = fileURLToPath(new URL("../..", import.meta.url));
 /** KiB, gzipped. */
 const MOST_AT_START = 125;
 /** It is 1.8 with what the entry imports, and 3.7 with all parts; how busy the machine is hardly changes it. */

@@ -1,10 +1,11 @@
 /** Which files `npm run check` gives to biome. */
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { folder, put } from "./folder.ts";
 
-const LINTER = new URL("../../../scripts/lint-changed.ts", import.meta.url).pathname;
+const LINTER = fileURLToPath(new URL("../../../scripts/lint-changed.ts", import.meta.url));
 
 test("a file is checked until it passes, and again once it or the settings change", () => {
   const settings = { files: { includes: ["src/**", "!src/made.ts"] }, formatter: { indentStyle: "space" } };

@@ -1,9 +1,10 @@
 /** What `npm run check` says of the runner's programs in Python. */
 import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { folder } from "./folder.ts";
 
-const LINTER = new URL("../../../scripts/lint-python.ts", import.meta.url).pathname;
+const LINTER = fileURLToPath(new URL("../../../scripts/lint-python.ts", import.meta.url));
 
 /** The linter's lines about a checkout with these files. */
 function lint(files: Record<string, string>): string[] {
