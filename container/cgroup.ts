@@ -61,6 +61,10 @@ export class Cgroups {
       const parents = unified(limits, root, own) ?? perController(limits, root, own);
       for (const { dir } of parents) {
         for (const name of readdirSync(dir).filter(isLeftover)) void new Cgroup([join(dir, name)]).remove();
+        // Otherwise each execution would be refused, if this user may not change the cgroups of version 1.
+        const probe = join(dir, `${EXECUTION_PREFIX}${process.pid}-0`);
+        mkdirSync(probe);
+        rmdirSync(probe);
       }
       return new Cgroups(parents, limits.memoryBytes);
     } catch (error) {

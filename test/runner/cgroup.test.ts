@@ -1,5 +1,5 @@
 /** Memory and process limits by cgroup: what is written for each version, and what the kernel does. */
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -121,11 +121,15 @@ test.each([
   ["0::/bare\n", "no cgroup with memory"],
   ["4:memory:/absent\n0::/bare\n", "no cgroup with memory"],
   ["0::/closed\n", "cannot be changed"],
+  ["4:memory:/proc\n", "cannot be changed"],
 ])("%j: says why there are no limits", async (self, why) => {
   await mkdir(join(dir, "bare"), { recursive: true });
   await writeFile(join(dir, "bare", "cgroup.controllers"), "hugetlb\n");
   await mkdir(join(dir, "closed", "cgroup.subtree_control"), { recursive: true });
   await writeFile(join(dir, "closed", "cgroup.controllers"), "memory\n");
+  // In /proc nobody may make a folder, not even root.
+  await mkdir(join(dir, "memory"), { recursive: true });
+  await symlink("/proc", join(dir, "memory", "proc")).catch(() => {});
   await writeFile(join(dir, "self"), self);
   const open = () => Cgroups.open({ memoryBytes: 50_000_000, maxProcesses: null }, dir, join(dir, "self"));
   expect(open).toThrow(NoCgroups);
