@@ -6,6 +6,7 @@ import { exactJson } from "../skill/exact-json.ts";
 import { isObject, objectOf } from "../skill/json.ts";
 import type { CommandTool, Json, JsonObject, ToolParameter } from "../skill/manifest.ts";
 import type { ToolCallBlock, ToolDefinition } from "./messages.ts";
+import { closedObject } from "./parameters.ts";
 import type { ToolErrorCode } from "./tool-fault.ts";
 
 /** Longest single value and longest sum of values, in UTF-8 bytes. */
@@ -157,11 +158,8 @@ export function toolDefinition(tool: CommandTool): ToolDefinition {
     ]),
   );
   const required = tool.parameters.filter((p) => p.required).map((p) => p.name);
-  return {
-    name: tool.name,
-    description: tool.description,
-    parameters: { type: "object", properties, required, additionalProperties: false },
-  };
+  const { name, description } = tool;
+  return { name, description, parameters: closedObject(properties, required) };
 }
 
 const NUMERIC_NAMES = ["offset", "limit", "line", "count", "timeout"];

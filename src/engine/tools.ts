@@ -12,6 +12,7 @@ import { SIDE_EFFECT_LEVELS } from "../skill/manifest-fields.ts";
 import { nearest } from "../skill/match.ts";
 import { type Fault, wrongValue } from "./fault.ts";
 import type { ToolDefinition } from "./messages.ts";
+import { closedObject } from "./parameters.ts";
 
 const EXECUTORS = ["webhook", "mcp_server", "provider_native"] as const;
 type Executor = (typeof EXECUTORS)[number];
@@ -206,7 +207,7 @@ function fromShorthand(given: JsonObject): JsonObject | null {
   }
   // "__proto__" is a name like any other.
   const named: JsonObject = Object.fromEntries(properties);
-  return { type: "object", properties: named, required, additionalProperties: false };
+  return closedObject(named, required);
 }
 
 const isNamedSchemas = (value: JsonObject): boolean =>

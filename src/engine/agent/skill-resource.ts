@@ -3,6 +3,7 @@ import { memo } from "../../memo.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { insidePath, pluginPath } from "../../skill/path.ts";
 import type { ToolDefinition } from "../messages.ts";
+import { closedObject, text, whole } from "../parameters.ts";
 import { knownSkill } from "./known-skills.ts";
 import { skillCalled } from "./skill-prefix.ts";
 import { listedSkills } from "./skill-text.ts";
@@ -38,22 +39,17 @@ export const resourceDefinition = memo(({ skills, own_skill, tools }: AgentSpec)
 });
 
 function resourceToolDefinition(): ToolDefinition {
-  const integer = (description: string) => ({ type: "integer", minimum: 0, description });
+  const properties = {
+    skill: text("Name of the skill"),
+    path: text("Path in the skill's folder, e.g. references/a.md"),
+    offset: whole("Characters to leave out before the slice; 0 unless given"),
+    limit: whole(`Characters of the slice; ${SLICE_CHARS} unless given, at most ${MAX_SLICE_CHARS}`),
+  };
   return {
     name: READ_SKILL_RESOURCE,
     description:
       "Reads a file of a skill: text in slices, images as images, of other files their size and type.",
-    parameters: {
-      type: "object",
-      properties: {
-        skill: { type: "string", description: "Name of the skill" },
-        path: { type: "string", description: "Path in the skill's folder, e.g. references/a.md" },
-        offset: integer("Characters to leave out before the slice; 0 unless given"),
-        limit: integer(`Characters of the slice; ${SLICE_CHARS} unless given, at most ${MAX_SLICE_CHARS}`),
-      },
-      required: ["skill", "path"],
-      additionalProperties: false,
-    },
+    parameters: closedObject(properties, ["skill", "path"]),
   };
 }
 

@@ -7,6 +7,7 @@ import { objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { allowedTools } from "../../skill/tool-names.ts";
 import type { Message, ToolDefinition, Warning } from "../messages.ts";
+import { closedObject, text } from "../parameters.ts";
 import { CATALOG_TOKENS, catalogSection, listsAll, MOST_LISTED } from "../skill-choice/catalog.ts";
 import { type Candidate, chooseSkills, indexSkills, rankSkills } from "../skill-choice/choose.ts";
 import { hitsIn, type Keywords, keywordsOf } from "../skill-choice/keyword-hits.ts";
@@ -307,12 +308,7 @@ export function searchSkillsTool(): ToolDefinition {
   return {
     name: SEARCH_SKILLS,
     description: "Finds skills for a task by words; load_skill brings one of them.",
-    parameters: {
-      type: "object",
-      properties: { query: { type: "string", description: "What the skill should be for, in a few words" } },
-      required: ["query"],
-      additionalProperties: false,
-    },
+    parameters: closedObject({ query: text("What the skill should be for, in a few words") }, ["query"]),
   };
 }
 
@@ -340,34 +336,25 @@ export function searchSkills(
 /** @param skills those of the run; the model may load at least one of them */
 export const loadSkillTool = memo((skills: readonly AgentSkill[]): ToolDefinition => {
   const names = listedSkills(skills).map(({ name }) => name);
+  const task = text(
+    "For a skill that another agent carries out, without this conversation: what it is to do",
+  );
+  const properties: JsonObject = {
+    name: {
+      type: "string",
+      ...(names.length > MOST_ENUMERATED ? {} : { enum: names }),
+      description: "Name of the skill",
+    },
+    ...(skills.some(({ fork }) => fork === true) ? { task } : {}),
+    require_signature: {
+      type: "boolean",
+      description: "Refuse a skill that nobody who is trusted has signed",
+    },
+  };
   return {
     name: LOAD_SKILL,
     description: "Brings the full instructions of a skill into the conversation.",
-    parameters: {
-      type: "object",
-      properties: {
-        name: {
-          type: "string",
-          ...(names.length > MOST_ENUMERATED ? {} : { enum: names }),
-          description: "Name of the skill",
-        },
-        ...(skills.some(({ fork }) => fork === true)
-          ? {
-              task: {
-                type: "string",
-                description:
-                  "For a skill that another agent carries out, without this conversation: what it is to do",
-              },
-            }
-          : {}),
-        require_signature: {
-          type: "boolean",
-          description: "Refuse a skill that nobody who is trusted has signed",
-        },
-      },
-      required: ["name"],
-      additionalProperties: false,
-    },
+    parameters: closedObject(properties, ["name"]),
   };
 });
 

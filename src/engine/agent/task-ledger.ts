@@ -2,6 +2,7 @@
 import { objectOf } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { Message, ToolDefinition } from "../messages.ts";
+import { closedObject, text } from "../parameters.ts";
 
 export const LEDGER_TOOL = "task_ledger";
 
@@ -87,30 +88,16 @@ function listing({ root_task, items }: TaskLedger): string {
 }
 
 export function ledgerTool(): ToolDefinition {
+  const item = {
+    id: text("Of an item of the list; leave it out to add one"),
+    title: text("Of an item that is added"),
+    status: { type: "string", enum: [...LEDGER_STATUSES] },
+    note: text("Why, or what came of it"),
+  };
   return {
     name: LEDGER_TOOL,
     description:
       "Keeps the to-do list of this run: sets the status of items, or adds one. The task is complete when none is open, in progress or blocked.",
-    parameters: {
-      type: "object",
-      properties: {
-        items: {
-          type: "array",
-          items: {
-            type: "object",
-            properties: {
-              id: { type: "string", description: "Of an item of the list; leave it out to add one" },
-              title: { type: "string", description: "Of an item that is added" },
-              status: { type: "string", enum: [...LEDGER_STATUSES] },
-              note: { type: "string", description: "Why, or what came of it" },
-            },
-            required: ["status"],
-            additionalProperties: false,
-          },
-        },
-      },
-      required: ["items"],
-      additionalProperties: false,
-    },
+    parameters: closedObject({ items: { type: "array", items: closedObject(item, ["status"]) } }, ["items"]),
   };
 }

@@ -4,6 +4,7 @@
  */
 import { firstOf } from "../../cut.ts";
 import type { Block, Message, ModelRequest, ToolDefinition, Warning } from "../messages.ts";
+import { closedObject, text } from "../parameters.ts";
 import { definitionOf, type Tool } from "../tools.ts";
 import type { SearchEvent } from "./events.ts";
 import { decideMode, type NativeVariant, type Refusal, type SearchTarget } from "./mode.ts";
@@ -181,12 +182,7 @@ function searchTool({ name, strategy }: SearchOption): ToolDefinition {
   return {
     name,
     description: `Searches for tools that are available but not loaded. Use it whenever none of the tools you have fits the task. ${PHRASING[strategy]} The answer is {"tool_names": [...]}. Only tools returned here become callable, from the next turn on.`,
-    parameters: {
-      type: "object",
-      properties: { query: { type: "string", description: "What to search for." } },
-      required: ["query"],
-      additionalProperties: false,
-    },
+    parameters: closedObject({ query: text("What to search for.") }, ["query"]),
   };
 }
 

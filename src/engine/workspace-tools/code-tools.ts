@@ -4,6 +4,7 @@ import { asJson, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { WorkspaceTool } from "../../skill/tool-names.ts";
 import type { AgentTool } from "../agent/spec.ts";
+import { closedObject, text, texts, whole } from "../parameters.ts";
 import { bothOutputs, commandParts, outputsApart, stderrShown } from "./command-result.ts";
 import { EDITOR_TOOL, editorTool } from "./editor-tool.ts";
 
@@ -43,11 +44,7 @@ const FACTS = {
     what: "The commands",
   },
 } as const;
-const TIMEOUT: JsonObject = {
-  type: "integer",
-  minimum: 1,
-  description: "Most milliseconds for all commands together",
-};
+const TIMEOUT = whole("Most milliseconds for all commands together", 1);
 
 /** Settings of a container. */
 export interface CodeTerms {
@@ -61,16 +58,10 @@ export interface CodeTerms {
 export function containerTool(name: ContainerTool, terms: CodeTerms = {}): AgentTool {
   if (name === EDITOR_TOOL) return editorTool();
   const { argument, description, what } = FACTS[name];
-  const given: JsonObject =
-    name === "shell"
-      ? { [argument]: { type: "array", items: { type: "string" }, description: what }, timeout_ms: TIMEOUT }
-      : { [argument]: { type: "string", description: what } };
+  const given =
+    name === "shell" ? { [argument]: texts(what), timeout_ms: TIMEOUT } : { [argument]: text(what) };
   return {
-    definition: {
-      name,
-      description,
-      parameters: { type: "object", properties: given, required: [argument], additionalProperties: false },
-    },
+    definition: { name, description, parameters: closedObject(given, [argument]) },
     executor: "workspace",
     annotations: { side_effect_level: "process_exec" },
     risk: "dangerous",

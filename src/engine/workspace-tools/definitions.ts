@@ -5,6 +5,7 @@ import type { Risk } from "../../skill/manifest.ts";
 import { hullToolName, type WorkspaceTool } from "../../skill/tool-names.ts";
 import type { AgentSpec, AgentTool, ToolAnnotations } from "../agent/spec.ts";
 import type { ToolDefinition } from "../messages.ts";
+import { closedObject, text, whole } from "../parameters.ts";
 
 export const DEFAULT_BASH_MS = 120_000;
 export const MAX_BASH_MS = 600_000;
@@ -23,9 +24,6 @@ interface Facts {
   annotations: ToolAnnotations;
 }
 
-/** A parameter that is text. */
-export const text = (description: string) => ({ type: "string", description });
-const whole = (description: string, minimum = 0) => ({ type: "integer", minimum, description });
 const PATH = "Path of the file: absolute, or relative to the folder that the last command ended in";
 const reads = (kind: "read" | "search", path: string): ToolAnnotations => ({
   kind,
@@ -123,11 +121,7 @@ const FACTS: Record<WorkspaceTool, Facts> = {
 function workspaceTool(name: WorkspaceTool, taken: readonly string[]): AgentTool {
   const { description, properties, required, risk, annotations } = FACTS[name];
   return {
-    definition: {
-      name,
-      description,
-      parameters: { type: "object", properties, required, additionalProperties: false },
-    },
+    definition: { name, description, parameters: closedObject(properties, required) },
     executor: "workspace",
     annotations,
     risk,

@@ -1,7 +1,7 @@
 /** Anthropic's text editor for code execution: views, creates and changes files of the work folder. Pure. */
 import { counted } from "../../plural.ts";
 import type { AgentTool } from "../agent/spec.ts";
-import { text } from "./definitions.ts";
+import { closedObject, text } from "../parameters.ts";
 
 export const EDITOR_TOOL = "text_editor_code_execution" as const;
 
@@ -27,7 +27,7 @@ export function editorTool(): AgentTool {
     definition: {
       name: EDITOR_TOOL,
       description: "Views, creates and changes text files in the container of this conversation.",
-      parameters: { type: "object", properties, required: ["command", "path"], additionalProperties: false },
+      parameters: closedObject(properties, ["command", "path"]),
     },
     executor: "workspace",
     annotations: { side_effect_level: "workspace_write", arg_schema: { path_params: ["path"] } },

@@ -1,4 +1,5 @@
 /** Skills as MCP tools. */
+import { closedObject, text } from "../../engine/parameters.ts";
 import { rootObject } from "../../model/root-schema.ts";
 import { takesAnyFile } from "../../run/agent/workspace-option.ts";
 import type { JsonObject, Manifest, SkillRecord, SkillTool } from "../../skill/manifest.ts";
@@ -72,17 +73,15 @@ function ownTool(exchange: Exchange, { manifest }: SkillRecord, tool: SkillTool)
 
 const ID_OR_CONTENT: JsonObject = {
   anyOf: [
-    { type: "string", description: "Id of a stored file (POST /files)." },
-    {
-      type: "object",
-      properties: {
+    text("Id of a stored file (POST /files)."),
+    closedObject(
+      {
         filename: { type: "string" },
         mime_type: { type: "string" },
-        data: { type: "string", description: "The content in Base64." },
+        data: text("The content in Base64."),
       },
-      required: ["mime_type", "data"],
-      additionalProperties: false,
-    },
+      ["mime_type", "data"],
+    ),
   ],
 };
 
@@ -97,13 +96,13 @@ function inputSchema({ input, input_schema }: Manifest, anyFile: boolean): JsonO
     input === "none"
       ? {}
       : {
-          input: input_schema ?? { type: "string", description: "What the skill is asked." },
+          input: input_schema ?? text("What the skill is asked."),
           ...(input === "file" || anyFile
             ? { files: { type: "array", items: ID_OR_CONTENT, minItems: 1 } }
             : {}),
         };
   const required = input === "none" ? [] : [input === "file" ? "files" : "input"];
-  return { type: "object", properties, required, additionalProperties: false };
+  return closedObject(properties, required);
 }
 
 /** Whether a tool's arguments are the whole input of a skill with this schema. */

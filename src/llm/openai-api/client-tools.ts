@@ -2,6 +2,7 @@
 import * as z from "zod/mini";
 import { firstOf } from "../../cut.ts";
 import type { ToolCallBlock, ToolDefinition } from "../../engine/messages.ts";
+import { closedObject, text } from "../../engine/parameters.ts";
 import { sha256 } from "../../engine/sha256.ts";
 import { parseArguments } from "../../model/provider-document.ts";
 import { isObject, objectOf } from "../../skill/json.ts";
@@ -84,18 +85,11 @@ function fullName(namespace: Json | undefined, name: string): string {
   return firstOf(full, MOST_NAME - end.length) + end;
 }
 
-const freeText = (format: { syntax: string; definition: string } | null | undefined): JsonObject => ({
-  type: "object",
-  properties: {
-    input: {
-      type: "string",
-      description:
-        format == null ? "The input" : `It follows this ${format.syntax} grammar:\n${format.definition}`,
-    },
-  },
-  required: ["input"],
-  additionalProperties: false,
-});
+function freeText(format: { syntax: string; definition: string } | null | undefined): JsonObject {
+  const what =
+    format == null ? "The input" : `It follows this ${format.syntax} grammar:\n${format.definition}`;
+  return closedObject({ input: text(what) }, ["input"]);
+}
 
 /** The tools in a list, other than a shell. @param path of the list. @throws InvalidRequest */
 export const readTools = (list: readonly Json[], path: string): ClientTool[] =>

@@ -3,21 +3,19 @@
  * files, and the shell of earlier models. Every model gets them as functions.
  */
 import type { ToolDefinition } from "../../engine/messages.ts";
+import { closedObject, text, texts, whole } from "../../engine/parameters.ts";
 import { objectOf } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 
 export const PATCH = "apply_patch";
 export const COMMAND = "local_shell";
 
-const text = (description: string) => ({ type: "string", description });
-
 export const OWN_TOOLS: Readonly<Record<typeof PATCH | typeof COMMAND, ToolDefinition>> = {
   [PATCH]: {
     name: PATCH,
     description: "Creates, changes or deletes one of the user's files.",
-    parameters: {
-      type: "object",
-      properties: {
+    parameters: closedObject(
+      {
         type: { type: "string", enum: ["create_file", "update_file", "delete_file"] },
         path: text("Relative to the workspace root"),
         diff: text(
@@ -26,24 +24,21 @@ export const OWN_TOOLS: Readonly<Record<typeof PATCH | typeof COMMAND, ToolDefin
             "blank (unchanged). Hunks have no line numbers; about three unchanged lines around a change show its place.",
         ),
       },
-      required: ["type", "path"],
-      additionalProperties: false,
-    },
+      ["type", "path"],
+    ),
   },
   [COMMAND]: {
     name: COMMAND,
     description: "Runs a program on the user's machine.",
-    parameters: {
-      type: "object",
-      properties: {
-        command: { type: "array", items: { type: "string" }, description: "The program and its arguments" },
+    parameters: closedObject(
+      {
+        command: texts("The program and its arguments"),
         working_directory: text("Where it runs"),
         env: { type: "object", additionalProperties: { type: "string" }, description: "Further variables" },
-        timeout_ms: { type: "integer", minimum: 1, description: "Most milliseconds" },
+        timeout_ms: whole("Most milliseconds", 1),
       },
-      required: ["command"],
-      additionalProperties: false,
-    },
+      ["command"],
+    ),
   },
 };
 

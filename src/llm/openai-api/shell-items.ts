@@ -2,6 +2,7 @@
 import { firstOf } from "../../cut.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { ToolCallBlock } from "../../engine/messages.ts";
+import { closedObject, texts, whole } from "../../engine/parameters.ts";
 import { shellCommands, shellOutputs } from "../../engine/workspace-tools/code-tools.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 
@@ -12,15 +13,10 @@ export const SHELL = "shell";
 export const LOCAL_SHELL = {
   name: SHELL,
   description: "Runs commands with the user's shell, one after the other.",
-  parameters: {
-    type: "object",
-    properties: {
-      commands: { type: "array", items: { type: "string" }, description: "The commands" },
-      timeout_ms: { type: "integer", minimum: 1, description: "Most milliseconds for all commands" },
-    },
-    required: ["commands"],
-    additionalProperties: false,
-  } satisfies JsonObject,
+  parameters: closedObject(
+    { commands: texts("The commands"), timeout_ms: whole("Most milliseconds for all commands", 1) },
+    ["commands"],
+  ),
 };
 
 /**

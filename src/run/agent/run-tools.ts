@@ -4,6 +4,7 @@ import { onlyReads, rankOf } from "../../engine/agent/policy.ts";
 import type { AgentSkill, AgentTool, ToolAnnotations } from "../../engine/agent/spec.ts";
 import { LEDGER_TOOL } from "../../engine/agent/task-ledger.ts";
 import type { Warning } from "../../engine/messages.ts";
+import { closedObject, text, texts } from "../../engine/parameters.ts";
 import { definitionOf, readTools, type Tool } from "../../engine/tools.ts";
 import type { Settings } from "../../env.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
@@ -187,26 +188,18 @@ function checkTools(
 
 /** Declares no side effects of its own: the sub-agent's tools have them, each within the run's ceiling. */
 function subAgentTool(): AgentTool {
+  const properties = {
+    task: text("What to do, with everything that the agent has to know"),
+    name: text("A short name of the task"),
+    instructions: text("How the agent is to work"),
+    tools: texts("Names of the tools that it may use; without it, all of this run's"),
+  };
   return {
     definition: {
       name: SUB_AGENT,
       description:
         "Hands a task to another agent, which starts without this conversation and answers once. Several calls in one turn run side by side.",
-      parameters: {
-        type: "object",
-        properties: {
-          task: { type: "string", description: "What to do, with everything that the agent has to know" },
-          name: { type: "string", description: "A short name of the task" },
-          instructions: { type: "string", description: "How the agent is to work" },
-          tools: {
-            type: "array",
-            items: { type: "string" },
-            description: "Names of the tools that it may use; without it, all of this run's",
-          },
-        },
-        required: ["task"],
-        additionalProperties: false,
-      },
+      parameters: closedObject(properties, ["task"]),
     },
     executor: "builtin",
     annotations: { kind: "think", side_effect_level: "none" },
