@@ -172,6 +172,12 @@ describe("POST /workflows/{operation}", () => {
     expect(await edited("insert_node", { node_id: "c", node: { kind: "dance" } })).toMatchObject({
       errors: [{ path: "nodes.c.kind" }],
     });
+    expect(await edited("replace_node", { node_id: "b", node: { path: "x", message: "y" } })).toMatchObject({
+      errors: [{ path: "nodes.b.path" }, { path: "nodes.b.message" }],
+    });
+    expect(await edited("replace_node", { node_id: "constructor", node: {} })).toMatchObject({
+      errors: [{ path: "node_id" }],
+    });
     const at = async (path: string, body: object) => (await post(path, body)).json();
     const empty = [{ path: "left", message: expect.any(String) }];
     expect(await at("/workflows/inspect", {})).toMatchObject({ detail: "graph is required" });

@@ -2,7 +2,7 @@
 import * as z from "zod/mini";
 import { maybe } from "../../answer-shape.ts";
 import { canonicalJson } from "../../skill/canonical.ts";
-import { asJson, textOf } from "../../skill/json.ts";
+import { asJson, own, textOf } from "../../skill/json.ts";
 import { jsonObject } from "../../skill/json-shape.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { intersectPolicies } from "../agent/policy.ts";
@@ -31,167 +31,119 @@ interface EditSource {
   newId: () => string;
 }
 
-type Edited = { answer: Json } | { faults: Fault[] };
-type Operation = (graph: Graph, input: EditInput, source: EditSource) => Edited;
+type Refused = { faults: Fault[] };
+type Edited = { answer: Json } | Refused;
+/** The members of the graph that change, and the node that the audit log names if it is not that of the input. */
+type Changed = { change: Partial<Record<keyof Graph, unknown>>; node_id?: string };
+type Operation = (graph: Graph, input: EditInput) => Changed | Edited;
+
+const fault = (path: string, message: string): Refused => ({ faults: [{ path, message }] });
+
+const onNode =
+  (change: (node: JsonObject, input: EditInput) => { node: JsonObject } | Refused): Operation =>
+  (graph, input) => {
+    const { node_id = "" } = input;
+    const node = own(graph.nodes, node_id);
+    if (node === undefined) {
+      const known = Object.keys(graph.nodes).join(", ") || "none";
+      return fault("node_id", `there is no node "${node_id}"; the graph has ${known}`);
+    }
+    const next = change(asJson(node), input);
+    if ("faults" in next) return next;
+    return { change: { nodes: { ...graph.nodes, [node_id]: next.node } } };
+  };
+
+/** A change that puts the input's `policy` into a field of a node. */
+const setting = (field: string): Operation =>
+  onNode((node, { policy }) => {
+    if (policy === undefined) return fault("policy", "is missing");
+    return typeof policy === "string"
+      ? fault("policy", "must be an object")
+      : { node: { ...node, [field]: policy } };
+  });
+
+const OPERATIONS: Readonly<Record<string, Operation>> = {
+  graph: (graph) => ({ answer: asJson(graph) }),
+  insert_node: (graph, { node_id, node: given, edge }) => {
+    const id = node_id ?? textOf(given?.id);
+    if (id === "") return fault("node_id", "is missing: what is the node called?");
+    if (given === undefined) return fault("node", "is missing");
+    if (Object.hasOwn(graph.nodes, id)) return fault("node_id", `there is a node "${id}" already`);
+    const { id: _, ...node } = given;
+    const edges = edge === undefined ? graph.edges : [...graph.edges, edge];
+    return { change: { nodes: { ...graph.nodes, [id]: node }, edges }, node_id: id };
+  },
+  replace_node: onNode((_, { node, node_id = "" }) =>
+    node === undefined ? fault("node", "is missing") : { node: { ...node, id: node_id } },
+  ),
+  rewire: (graph, { from, to, edge }) => {
+    if (from === undefined) return fault("from", "is missing: which node does the edge leave?");
+    if (to === undefined) return fault("to", "is missing: where does it lead?");
+    const branch = textOf(edge?.branch);
+    const kept = graph.edges.filter((one) => one.from !== from || (one.branch ?? "") !== branch);
+    return { change: { edges: [...kept, { ...edge, from, to }] }, node_id: from };
+  },
+  set_model_policy: setting("model_policy"),
+  set_context_policy: setting("context_policy"),
+  set_auto_compact: setting("auto_compact"),
+  set_output_visibility: onNode((node, { policy }) => {
+    const visibility =
+      typeof policy === "string" ? policy : textOf(policy?.output_visibility ?? policy?.visibility);
+    return visibility === ""
+      ? fault("policy", "is missing: who sees what the node says?")
+      : { node: { ...node, output_visibility: visibility } };
+  }),
+  clone: ({ id, version }) => ({ change: { id: `${id}_clone`, version: version + 1 } }),
+  commit: (graph) => {
+    const { valid, errors } = validateGraph(graph);
+    if (valid) return { change: { version: graph.version + 1 } };
+    return { faults: errors.map(({ path, message }) => ({ path: `graph.${path}`, message })) };
+  },
+  validate: (graph, { policy }) => ({
+    answer: asJson(validateGraph(graph, typeof policy === "string" ? undefined : policy)),
+  }),
+  inspect: (graph) => {
+    const { id, name, version, entry, edges } = graph;
+    const nodes = Object.values(graph.nodes).map((node) => ({
+      id: node.id,
+      kind: node.kind,
+      mode: node.mode ?? null,
+      tools: toolNames(node) ?? [],
+      outgoing: edges.filter(({ from }) => from === node.id).map(({ to, branch = null }) => ({ to, branch })),
+      incoming: edges.filter(({ to }) => to === node.id).map(({ from, branch = null }) => ({ from, branch })),
+    }));
+    const counts = { node_count: nodes.length, edge_count: edges.length };
+    return { answer: asJson({ id, name, version, entry, ...counts, nodes, ...validateGraph(graph) }) };
+  },
+  policy_report: (graph) => ({ answer: asJson(policyReport(graph)) }),
+};
+
+/** The operations by name, as `POST /workflows/{operation}` takes them. */
+export const EDIT_OPERATIONS: ReadonlyMap<
+  string,
+  (graph: Graph, input: EditInput, source: EditSource) => Edited
+> = new Map(
+  Object.entries(OPERATIONS).map(([op, operation]) => [
+    op,
+    (graph, input, source) => {
+      const edited = operation(graph, input);
+      return "change" in edited ? changed(graph, op, { ...input, ...edited }, source) : edited;
+    },
+  ]),
+);
 
 /** The graph after a change. It is read again, so an edit cannot create a graph that a request could not bring. */
 function changed(
   graph: Graph,
-  change: JsonObject,
   op: string,
-  input: EditInput,
+  { change, node_id, from, to, reason }: EditInput & Changed,
   { now, newId }: EditSource,
 ): Edited {
-  const { node_id, from, to, reason } = input;
-  const entry = {
-    op,
-    at: now,
-    ...(node_id === undefined ? {} : { node_id }),
-    ...(from === undefined ? {} : { from }),
-    ...(to === undefined ? {} : { to }),
-    ...(reason === undefined ? {} : { reason }),
-  };
-  const whole: JsonObject = { ...asJson(graph), ...change, audit_log: [...graph.audit_log, entry] };
-  const read = readGraph(whole, newId);
+  const entry = { op, at: now, node_id, from, to, reason };
+  const whole = { ...graph, ...change, audit_log: [...graph.audit_log, entry] };
+  const read = readGraph(asJson(whole), newId);
   return "faults" in read ? read : { answer: asJson(read.graph) };
 }
-
-const fault = (path: string, message: string): Edited => ({ faults: [{ path, message }] });
-
-const onNode =
-  (op: string, change: (node: JsonObject, input: EditInput) => JsonObject | Fault): Operation =>
-  (graph, input, source) => {
-    const { node_id = "" } = input;
-    const node = graph.nodes[node_id];
-    if (node === undefined) return fault("node_id", unknownNode(graph, node_id));
-    const next = change(asJson(node), input);
-    if ("path" in next && "message" in next && typeof next.path === "string")
-      return { faults: [{ path: next.path, message: String(next.message) }] };
-    return changed(
-      graph,
-      { nodes: { ...asJson<JsonObject>(graph.nodes), [node_id]: asJson(next) } },
-      op,
-      input,
-      source,
-    );
-  };
-
-const unknownNode = ({ nodes }: Graph, id: string): string =>
-  `there is no node "${id}"; the graph has ${Object.keys(nodes).join(", ") || "none"}`;
-
-/** A change that puts the input's `policy` into a field of a node. */
-const setting = (op: string, field: string): Operation =>
-  onNode(op, (node, { policy }) => {
-    if (policy === undefined) return { path: "policy", message: "is missing" };
-    return typeof policy === "string"
-      ? { path: "policy", message: "must be an object" }
-      : { ...node, [field]: policy };
-  });
-
-/** The operations by name, as `POST /workflows/{operation}` takes them. */
-export const EDIT_OPERATIONS: ReadonlyMap<string, Operation> = new Map<string, Operation>([
-  ["graph", (graph) => ({ answer: asJson(graph) })],
-  [
-    "insert_node",
-    (graph, input, source) => {
-      const id = input.node_id ?? textOf(input.node?.id);
-      if (id === "") return fault("node_id", "is missing: what is the node called?");
-      if (input.node === undefined) return fault("node", "is missing");
-      if (Object.hasOwn(graph.nodes, id)) return fault("node_id", `there is a node "${id}" already`);
-      const { id: _, ...node } = input.node;
-      const edges = input.edge === undefined ? graph.edges : [...graph.edges, input.edge];
-      const change = { nodes: { ...asJson(graph.nodes), [id]: node }, edges: asJson<Json[]>(edges) };
-      return changed(graph, change, "insert_node", { ...input, node_id: id }, source);
-    },
-  ],
-  [
-    "replace_node",
-    onNode("replace_node", (_, { node, node_id = "" }) =>
-      node === undefined ? { path: "node", message: "is missing" } : { ...node, id: node_id },
-    ),
-  ],
-  [
-    "rewire",
-    (graph, input, source) => {
-      const { from, to, edge } = input;
-      if (from === undefined) return fault("from", "is missing: which node does the edge leave?");
-      if (to === undefined) return fault("to", "is missing: where does it lead?");
-      const branch = textOf(edge?.branch);
-      const kept = graph.edges.filter((one) => one.from !== from || (one.branch ?? "") !== branch);
-      const added = { ...edge, from, to };
-      const edges = asJson<Json[]>([...kept, added]);
-      return changed(graph, { edges }, "rewire", { ...input, node_id: from }, source);
-    },
-  ],
-  ["set_model_policy", setting("set_model_policy", "model_policy")],
-  ["set_context_policy", setting("set_context_policy", "context_policy")],
-  ["set_auto_compact", setting("set_auto_compact", "auto_compact")],
-  [
-    "set_output_visibility",
-    onNode("set_output_visibility", (node, { policy }) => {
-      const visibility =
-        typeof policy === "string" ? policy : textOf(policy?.output_visibility ?? policy?.visibility);
-      return visibility === ""
-        ? { path: "policy", message: "is missing: who sees what the node says?" }
-        : { ...node, output_visibility: visibility };
-    }),
-  ],
-  [
-    "clone",
-    (graph, input, source) =>
-      changed(graph, { id: `${graph.id}_clone`, version: graph.version + 1 }, "clone", input, source),
-  ],
-  [
-    "commit",
-    (graph, input, source) => {
-      const { valid, errors } = validateGraph(graph);
-      if (!valid) return { faults: errors.map(({ path, message }) => ({ path: `graph.${path}`, message })) };
-      return changed(graph, { version: graph.version + 1 }, "commit", input, source);
-    },
-  ],
-  [
-    "validate",
-    (graph, { policy }) => {
-      const result = validateGraph(graph, typeof policy === "string" ? undefined : policy);
-      return { answer: asJson(result) };
-    },
-  ],
-  [
-    "inspect",
-    (graph) => {
-      const { valid, errors, warnings, reachable_nodes } = validateGraph(graph);
-      const nodes = Object.values(graph.nodes).map((node) => ({
-        id: node.id,
-        kind: node.kind,
-        mode: node.mode ?? null,
-        tools: toolNames(node) ?? [],
-        outgoing: graph.edges
-          .filter(({ from }) => from === node.id)
-          .map(({ to, branch = null }) => ({ to, branch })),
-        incoming: graph.edges
-          .filter(({ to }) => to === node.id)
-          .map(({ from, branch = null }) => ({ from, branch })),
-      }));
-      const { id, name, version, entry } = graph;
-      return {
-        answer: asJson({
-          id,
-          name,
-          version,
-          entry,
-          node_count: nodes.length,
-          edge_count: graph.edges.length,
-          nodes,
-          valid,
-          errors,
-          warnings,
-          reachable_nodes,
-        }),
-      };
-    },
-  ],
-  ["policy_report", (graph) => ({ answer: asJson(policyReport(graph)) })],
-]);
 
 /** The capabilities of each node: the graph's policy and its own, intersected, with the tools that it declares. */
 function policyReport(graph: Graph) {
