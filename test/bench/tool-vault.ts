@@ -1,9 +1,10 @@
 /** Searches of the Tool Vault among 10,000 tools, in this process: no platform is involved. */
+
+import type { ToolDefinition } from "../../src/engine/messages.ts";
 import { readSearchOption, type SearchOption } from "../../src/engine/tool-vault/option.ts";
 import { EMPTY_VAULT } from "../../src/engine/tool-vault/promotion.ts";
 import { search } from "../../src/engine/tool-vault/search.ts";
 import { type ClientVault, createVault } from "../../src/engine/tool-vault/vault.ts";
-import type { Tool } from "../../src/engine/tools.ts";
 import { manyTools } from "../support/many-tools.ts";
 import { ms, type Row, row } from "./row.ts";
 
@@ -56,12 +57,12 @@ const KINDS: readonly Kind[] = [
 export async function toolVaultRows(rounds: number): Promise<Row[]> {
   const rows: Row[] = [];
   for (const { what, variant, queries, limit } of KINDS) {
-    const tools = manyTools(10_000);
-    const built = await timed(() => ask(tools, variant, "file"));
+    const vault = vaultOf(manyTools(10_000), variant);
+    const built = await timed(() => ask(vault, "file"));
     const medians: number[] = [];
     for (const query of queries) {
       const times: number[] = [];
-      for (let i = 0; i < rounds; i++) times.push(await timed(() => ask(tools, variant, query)));
+      for (let i = 0; i < rounds; i++) times.push(await timed(() => ask(vault, query)));
       medians.push(times.sort((a, b) => a - b)[Math.floor(rounds / 2)] ?? Number.NaN);
     }
     const slowest = Math.max(...medians);
@@ -77,14 +78,13 @@ async function timed(work: () => Promise<void>): Promise<number> {
   return performance.now() - begun;
 }
 
-/** One search. Each has a vault of its own, as calls have: only the list is the same, and with it the index. */
-async function ask(tools: readonly Tool[], variant: "bm25" | "regex", query: string): Promise<void> {
-  const vault = vaultOf(tools, variant);
+/** One search. The first of a vault also makes the index. */
+async function ask(vault: ClientVault, query: string): Promise<void> {
   const { name } = vault.search;
   await search(vault, EMPTY_VAULT, { type: "tool_call", id: "1", name, arguments: { query }, raw: "" });
 }
 
-function vaultOf(tools: readonly Tool[], variant: "bm25" | "regex"): ClientVault {
+function vaultOf(tools: readonly ToolDefinition[], variant: "bm25" | "regex"): ClientVault {
   const vault = createVault(tools, optionOf(variant), TARGET);
   if ("refusal" in vault || vault.mode !== "client") throw new RangeError("no vault in client mode");
   return vault;

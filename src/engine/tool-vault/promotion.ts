@@ -3,7 +3,7 @@
 import { objectOf, textsIn } from "../../skill/json.ts";
 import type { Json } from "../../skill/manifest.ts";
 import type { SearchEvent } from "./events.ts";
-import type { ToolSet } from "./tool-set.ts";
+import { type ToolSet, tokensOf } from "./tool-set.ts";
 
 /** What a vault remembers of a run. JSON-safe: durable runs keep it in their records. */
 export interface VaultState {
@@ -56,5 +56,5 @@ export function promote(
 
 function size(set: ToolSet, name: string): number {
   const tool = set.deferred.get(name);
-  return tool === undefined ? 0 : set.size(tool);
+  return tool === undefined ? 0 : tokensOf(tool);
 }

@@ -2,8 +2,8 @@
 
 import { memo, once } from "../../memo.ts";
 import { objectOf } from "../../skill/json.ts";
+import type { ToolDefinition } from "../messages.ts";
 import type { Pattern } from "../regex/pattern.ts";
-import { definitionOf, type Tool } from "../tools.ts";
 import { indexWords, wordScores, wordsOf } from "./bm25.ts";
 
 /** Most tools that one search finds. */
@@ -11,19 +11,19 @@ const MAX_HITS = 20;
 
 export class ToolSet {
   /** Shown from the start: not deferred, or pinned by `always_loaded`. */
-  readonly eager: readonly Tool[];
+  readonly eager: readonly ToolDefinition[];
   /** By name, in the order of definition. */
-  readonly deferred: ReadonlyMap<string, Tool>;
+  readonly deferred: ReadonlyMap<string, ToolDefinition>;
   /** Names of deferred tools, in the order of their documents. */
   readonly #names: readonly string[];
   readonly #all: ReadonlySet<string>;
   /** What searches read, made by the first search. */
   readonly #documents = once(() => Array.from(this.deferred.values(), searchText));
   readonly #words = once(() => indexWords(this.#documents()));
-  readonly #sizes = new Map<string, number>();
 
-  constructor(tools: readonly Tool[], pinned: ReadonlySet<string>) {
-    const isDeferred = (tool: Tool): boolean => tool.defer_loading === true && !pinned.has(tool.name);
+  constructor(tools: readonly ToolDefinition[], pinned: readonly string[]) {
+    const isDeferred = ({ name, defer_loading }: ToolDefinition): boolean =>
+      defer_loading === true && !pinned.includes(name);
     this.eager = tools.filter((tool) => !isDeferred(tool));
     this.deferred = new Map(tools.filter(isDeferred).map((tool) => [tool.name, tool]));
     this.#names = Array.from(this.deferred.keys());
@@ -52,16 +52,10 @@ export class ToolSet {
     const counts = countMatches(this.#documents(), pattern);
     return counts === null ? null : best(this.#names, counts, scope);
   }
-
-  /** Estimated tokens of a tool as models get it: a quarter of the characters of its JSON. */
-  size(tool: Tool): number {
-    const known = this.#sizes.get(tool.name);
-    if (known !== undefined) return known;
-    const size = Math.ceil(JSON.stringify(openly(tool)).length / 4);
-    this.#sizes.set(tool.name, size);
-    return size;
-  }
 }
+
+/** Estimated tokens of a tool as models get it: a quarter of the characters of its JSON. */
+export const tokensOf = memo((tool: ToolDefinition) => Math.ceil(JSON.stringify(openly(tool)).length / 4));
 
 /** The names that a run may currently use; absent: all. */
 export type Scope = ReadonlySet<string> | undefined;
@@ -69,22 +63,7 @@ export type Scope = ReadonlySet<string> | undefined;
 export const inScope = (scope: Scope, name: string): boolean => scope === undefined || scope.has(name);
 
 /** A tool's definition without members for native searches. */
-export function openly(tool: Tool): ReturnType<typeof definitionOf> {
-  const { defer_loading, namespace, ...open } = definitionOf(tool);
-  return open;
-}
-
-/** The sets of a list of tools, by the pinned names. */
-const setsOf = memo((_: readonly Tool[]) => new Map<string, ToolSet>());
-
-/** The set of a list of tools. It is made once per list, since its indexes are costly: pass the same list again. */
-export function toolSetOf(tools: readonly Tool[], pinned: readonly string[]): ToolSet {
-  const sets = setsOf(tools);
-  const pins = JSON.stringify(pinned.toSorted());
-  const set = sets.get(pins) ?? new ToolSet(tools, new Set(pinned));
-  sets.set(pins, set);
-  return set;
-}
+export const openly = ({ defer_loading, namespace, ...open }: ToolDefinition): ToolDefinition => open;
 
 /** The names with the highest scores, equal ones sorted by name, without those of score 0. */
 function best(names: readonly string[], scores: ArrayLike<number>, scope: Scope): string[] {
@@ -106,7 +85,7 @@ function best(names: readonly string[], scores: ArrayLike<number>, scope: Scope)
  * Name, description, top-level parameters with their descriptions: one line each, lower-cased. The name of an MCP tool
  * contains that of its server.
  */
-export function searchText(tool: Tool): string {
+export function searchText(tool: ToolDefinition): string {
   const properties = objectOf(tool.parameters.properties);
   const parameters = Object.entries(properties).map(([name, schema]) => {
     const { description } = objectOf(schema);

@@ -5,12 +5,11 @@
 import { firstOf } from "../../cut.ts";
 import type { Block, Message, ModelRequest, ToolDefinition, Warning } from "../messages.ts";
 import { closedObject, text } from "../parameters.ts";
-import { definitionOf, type Tool } from "../tools.ts";
 import type { SearchEvent } from "./events.ts";
 import { decideMode, type NativeVariant, type Refusal, type SearchTarget } from "./mode.ts";
 import type { SearchOption } from "./option.ts";
 import { promote, type VaultState } from "./promotion.ts";
-import { inScope, openly, type Scope, type ToolSet, toolSetOf } from "./tool-set.ts";
+import { inScope, openly, type Scope, ToolSet } from "./tool-set.ts";
 
 interface AnyVault {
   option: SearchOption;
@@ -34,15 +33,14 @@ export type Vault = NativeVault | ClientVault;
 /**
  * Creates the vault of a call, and refuses everything that must be refused before anything is sent. Warnings: options
  * without effect, a replaced variant, a search that fell back to Hull.
- * @param tools pass the same list object for the same tools, since its indexes are kept with it
  * @param option as read by `readSearchOption`
  */
 export function createVault(
-  tools: readonly Tool[],
+  tools: readonly ToolDefinition[],
   option: SearchOption,
   target: SearchTarget,
 ): Vault | { refusal: Refusal } {
-  const set = toolSetOf(tools, option.always_loaded);
+  const set = new ToolSet(tools, option.always_loaded);
   if (set.eager.length === 0) return { refusal: allDeferred(tools) };
   const decision = decideMode(option, target);
   if ("refusal" in decision) return decision;
@@ -75,11 +73,13 @@ interface OfferOptions {
  */
 export function offer(vault: Vault, state: VaultState, options: OfferOptions = {}): Offer {
   const { scope, messages, chosen } = options;
-  const shown = ({ name }: Tool): boolean => inScope(scope, name);
+  const shown = ({ name }: ToolDefinition): boolean => inScope(scope, name);
   const eager = vault.set.eager.filter(shown);
   if (vault.mode === "client") {
     const names = chosen === undefined ? state.promoted : new Set([...state.promoted, chosen]);
-    const found = deferredTools(vault.set, names).filter(shown);
+    const found = Array.from(names)
+      .flatMap((name) => vault.set.deferred.get(name) ?? [])
+      .filter(shown);
     return { tools: [vault.search, ...[...eager, ...found].map(openly)] };
   }
   const open = new Set(messages === undefined ? [] : forgotten(state, messages));
@@ -88,7 +88,7 @@ export function offer(vault: Vault, state: VaultState, options: OfferOptions = {
   // Providers refuse requests whose tools are all deferred, which a narrow scope can cause.
   const [first] = deferred;
   if (eager.length === 0 && first !== undefined) open.add(first.name);
-  const definitions = deferred.map((tool) => (open.has(tool.name) ? visible(tool) : definitionOf(tool)));
+  const definitions = deferred.map((tool) => (open.has(tool.name) ? visible(tool) : tool));
   return { tools: [...eager.map(visible), ...definitions], tool_search: { variant: vault.variant } };
 }
 
@@ -105,14 +105,8 @@ function forgotten({ promoted }: VaultState, messages: readonly Message[]): stri
   return promoted.filter((name) => !named.has(name));
 }
 
-const deferredTools = (set: ToolSet, names: Iterable<string>): Tool[] =>
-  Array.from(names).flatMap((name) => set.deferred.get(name) ?? []);
-
 /** A definition that is in the model's context from the start; its namespace still counts. */
-function visible(tool: Tool): ToolDefinition {
-  const { defer_loading, ...definition } = definitionOf(tool);
-  return definition;
-}
+const visible = ({ defer_loading, ...definition }: ToolDefinition): ToolDefinition => definition;
 
 /**
  * Whether a call of this name is the model's search. Then it is `search`ed, not dispatched, and exempt from policy,
@@ -186,7 +180,7 @@ function searchTool({ name, strategy }: SearchOption): ToolDefinition {
   };
 }
 
-function allDeferred(tools: readonly Tool[]): Refusal {
+function allDeferred(tools: readonly ToolDefinition[]): Refusal {
   const what = tools.length === 0 ? "there are no tools" : "every tool has defer_loading";
   return {
     option: "tools",

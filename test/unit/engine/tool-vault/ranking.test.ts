@@ -1,10 +1,10 @@
 /** What a search finds, against the formula of BM25 and against the platform's matches. */
 
 import { describe, expect, it, test } from "vitest";
+import type { ToolDefinition } from "../../../../src/engine/messages.ts";
 import { compilePattern } from "../../../../src/engine/regex/pattern.ts";
 import { wordsOf } from "../../../../src/engine/tool-vault/bm25.ts";
-import { searchText, toolSetOf } from "../../../../src/engine/tool-vault/tool-set.ts";
-import type { Tool } from "../../../../src/engine/tools.ts";
+import { searchText, ToolSet } from "../../../../src/engine/tool-vault/tool-set.ts";
 import { manyTools } from "../../../support/many-tools.ts";
 import { fc } from "../../../support/property.ts";
 import { deferred, tool } from "./vaults.ts";
@@ -33,11 +33,12 @@ test("words: lower case, split at what is neither letter nor digit, nothing else
   ]);
 });
 
-const byWords = (tools: readonly Tool[], query: string) => toolSetOf(tools, []).byWords(query, undefined);
-function byPattern(tools: readonly Tool[], source: string): string[] | null {
+const byWords = (tools: readonly ToolDefinition[], query: string) =>
+  new ToolSet(tools, []).byWords(query, undefined);
+function byPattern(tools: readonly ToolDefinition[], source: string): string[] | null {
   const compiled = compilePattern(source);
   return compiled.ok
-    ? toolSetOf(tools, []).byPattern(compiled.pattern, undefined)
+    ? new ToolSet(tools, []).byPattern(compiled.pattern, undefined)
     : expect.fail(compiled.reason);
 }
 
@@ -145,16 +146,8 @@ describe("regex", () => {
   });
 });
 
-test("the indexes of a list are made once, also for vaults of other options", () => {
-  const tools = manyTools(50);
-  expect(toolSetOf(tools, [])).toBe(toolSetOf(tools, []));
-  expect(toolSetOf(tools, ["a", "b"])).toBe(toolSetOf(tools, ["b", "a"]));
-  expect(toolSetOf(tools, ["a,b"])).not.toBe(toolSetOf(tools, ["a", "b"]));
-  expect(toolSetOf([...tools], [])).not.toBe(toolSetOf(tools, []));
-});
-
 test("a scope hides the tools that it does not name, before the best are chosen", () => {
   const tools = manyTools(400);
   const wanted = tools.filter(({ name }) => name.startsWith("open_")).at(-1)?.name ?? "";
-  expect(toolSetOf(tools, []).byWords("open", new Set([wanted]))).toEqual([wanted]);
+  expect(new ToolSet(tools, []).byWords("open", new Set([wanted]))).toEqual([wanted]);
 });

@@ -4,7 +4,7 @@ import type { Block } from "../../../../src/engine/messages.ts";
 import { searchBlock } from "../../../../src/engine/tool-vault/events.ts";
 import { afterSearches, EMPTY_VAULT, promote } from "../../../../src/engine/tool-vault/promotion.ts";
 import { queryEvent, type SearchDelegate, search } from "../../../../src/engine/tool-vault/search.ts";
-import { toolSetOf } from "../../../../src/engine/tool-vault/tool-set.ts";
+import { ToolSet, tokensOf } from "../../../../src/engine/tool-vault/tool-set.ts";
 import {
   isSearchCall,
   observe,
@@ -150,9 +150,9 @@ describe("results", () => {
 describe("promotion", () => {
   // 30 tokens each, but for the last.
   const sized = ["a", "b", "c", "d"].map((name) => deferred(name, "x".repeat(50)));
-  const set = toolSetOf([...sized, deferred("huge", "x".repeat(2000))], []);
+  const set = new ToolSet([...sized, deferred("huge", "x".repeat(2000))], []);
   const [first] = sized;
-  const size = first === undefined ? 0 : set.size(first);
+  const size = first === undefined ? 0 : tokensOf(first);
   const promoted = (start: string[], found: string[], budget: number | null) =>
     promote({ promoted: start }, found, set, budget);
 

@@ -1,13 +1,16 @@
 /** Vaults for tests, from a few words. */
 import { expect } from "vitest";
-import type { ToolCallBlock } from "../../../../src/engine/messages.ts";
+import type { ToolCallBlock, ToolDefinition } from "../../../../src/engine/messages.ts";
 import type { SearchTarget } from "../../../../src/engine/tool-vault/mode.ts";
 import { readSearchOption, type SearchOption } from "../../../../src/engine/tool-vault/option.ts";
 import { type ClientVault, createVault, type Vault } from "../../../../src/engine/tool-vault/vault.ts";
-import type { Tool } from "../../../../src/engine/tools.ts";
 import type { Json } from "../../../../src/skill/manifest.ts";
 
-export const tool = (name: string, description: string, fields: Partial<Tool> = {}): Tool => ({
+export const tool = (
+  name: string,
+  description: string,
+  fields: Partial<ToolDefinition> = {},
+): ToolDefinition => ({
   name,
   description,
   parameters: { type: "object", properties: {} },
@@ -15,8 +18,11 @@ export const tool = (name: string, description: string, fields: Partial<Tool> = 
 });
 
 /** A tool that a search must find first. */
-export const deferred = (name: string, description: string, fields: Partial<Tool> = {}): Tool =>
-  tool(name, description, { defer_loading: true, ...fields });
+export const deferred = (
+  name: string,
+  description: string,
+  fields: Partial<ToolDefinition> = {},
+): ToolDefinition => tool(name, description, { defer_loading: true, ...fields });
 
 const PLAIN: SearchTarget = {
   provider: "ollama",
@@ -49,12 +55,12 @@ export function optionOf(given: Json): SearchOption {
   return option;
 }
 
-export function vaultOf(tools: readonly Tool[], given: Json, target: SearchTarget = PLAIN): Vault {
+export function vaultOf(tools: readonly ToolDefinition[], given: Json, target: SearchTarget = PLAIN): Vault {
   const vault = createVault(tools, optionOf(given), target);
   return "refusal" in vault ? expect.fail(vault.refusal.detail) : vault;
 }
 
-export function clientVault(tools: readonly Tool[], given: Json = true): ClientVault {
+export function clientVault(tools: readonly ToolDefinition[], given: Json = true): ClientVault {
   const vault = vaultOf(tools, given);
   return vault.mode === "client" ? vault : expect.fail(`the mode is ${vault.mode}`);
 }
