@@ -1,6 +1,7 @@
 /**
  * What tasks under way below a run hold of its budgets: those with budgets of their own hold them until they end. Pure.
  */
+import { least } from "./least.ts";
 import { sumUsd } from "./usd.ts";
 
 /** An amount of money. */
@@ -53,7 +54,7 @@ export function heldBy(shares: Shares = {}): Spent {
 
 /** What a task may use that asks for this much, and what it holds of these budgets. */
 export function shareOut(left: Share, asked: Share): { granted: Share; share: Share } {
-  const granted = { tokens: lesser(asked.tokens, left.tokens), usd: lesser(asked.usd, left.usd) };
+  const granted = { tokens: least(asked.tokens, left.tokens), usd: least(asked.usd, left.usd) };
   const share = {
     tokens: left.tokens === null || asked.tokens === null ? null : granted.tokens,
     usd: left.usd === null || asked.usd === null ? null : granted.usd,
@@ -66,12 +67,23 @@ export const addSpent = (before: Spent = { tokens: 0, cost_usd: 0 }, more: Spent
   ...addCost(before, more),
 });
 
-export function withoutShare(shares: Shares = {}, task_run: string): Shares {
-  const { [task_run]: _, ...rest } = shares;
-  return rest;
+/** What a run's journal says when a task below the run begins, and when it ends. */
+export type ShareRecord =
+  | ({ type: "share_taken"; task_run: string } & Share)
+  | ({ type: "share_returned" } & ReturnedShare);
+
+export interface Shared {
+  /** What tasks below the run hold of its budgets. Absent: nothing. */
+  shares?: Shares;
+  /** What tasks below the run used that have ended. Absent: nothing. */
+  delegated?: Spent;
 }
 
-/** The smaller limit; `null`: there is none. */
-export function lesser(own: number | null, above: number | null): number | null {
-  return own === null || above === null ? (own ?? above) : Math.min(own, above);
+/** What changes with a record; nothing if a task returns a share that it does not hold. */
+export function afterShare({ shares = {}, delegated }: Shared, record: ShareRecord): Shared {
+  const { task_run } = record;
+  if (record.type === "share_taken")
+    return { shares: { ...shares, [task_run]: { tokens: record.tokens, usd: record.usd } } };
+  const { [task_run]: held, ...rest } = shares;
+  return held === undefined ? {} : { shares: rest, delegated: addSpent(delegated, record.spent) };
 }

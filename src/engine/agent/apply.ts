@@ -2,7 +2,7 @@
 
 import { asJson } from "../../skill/json.ts";
 import { type Message, totalUsage } from "../messages.ts";
-import { addCost, addSpent, costIn, withoutShare } from "../shares.ts";
+import { addCost, afterShare, costIn } from "../shares.ts";
 import { afterSearches, vaultState } from "../tool-vault/promotion.ts";
 import { applyToCalls } from "./apply-calls.ts";
 import { isSessionGrant } from "./call-permission.ts";
@@ -19,6 +19,7 @@ import {
   type AgentState,
   EMPTY_SESSION,
   effects,
+  entersNextCall,
   modelName,
   newRun,
   type OpenCall,
@@ -143,7 +144,7 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
     case "feedback_added":
       return addFeedback(state, record.feedback);
     case "iteration_started": {
-      const { visible, waiting, taken } = takeIn(state, ofNextCall);
+      const { visible, waiting, taken } = takeIn(state, entersNextCall);
       const iterations = record.iteration + 1;
       const begun = next(
         {
@@ -230,17 +231,9 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
         { visible },
       );
     }
-    case "share_taken": {
-      const { task_run, tokens, usd } = record;
-      return record.run === run.spec.run_id
-        ? next({ shares: { ...run.shares, [task_run]: { tokens, usd } } })
-        : state;
-    }
-    case "share_returned": {
-      const { task_run, spent } = record;
-      if (record.run !== run.spec.run_id || run.shares?.[task_run] === undefined) return state;
-      return next({ shares: withoutShare(run.shares, task_run), delegated: addSpent(run.delegated, spent) });
-    }
+    case "share_taken":
+    case "share_returned":
+      return record.run === run.spec.run_id ? next(afterShare(run, record)) : state;
     case "went_idle": {
       const { visible, waiting } = takeIn(state, ({ at_rest = false }) => at_rest);
       return next(
@@ -260,7 +253,7 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
       return wake(state, run, record.wake);
     case "run_settled": {
       const answered = { ...state, visible: [...state.visible, ...brokenOff(run)] };
-      const { visible, waiting, taken } = takeIn(answered, (one) => !ofNextCall(one));
+      const { visible, waiting, taken } = takeIn(answered, (one) => !entersNextCall(one));
       const deferred = taken.filter(({ at_rest }) => at_rest === undefined).map(({ message }) => message);
       return next(
         {
@@ -303,14 +296,12 @@ const withSpent = (totals: ModelCost, spent: ModelCost): ModelCost => ({
 });
 
 function wake(state: AgentState, run: RunState, { messages, feedback }: Wake): AgentState {
-  const { visible, waiting } = takeIn(state, ofNextCall);
+  const { visible, waiting } = takeIn(state, entersNextCall);
   const next = { ...state, visible: [...visible, ...messages], waiting, run: wokenRun(run) };
   return feedback === null ? next : addFeedback(next, feedback);
 }
 
 type Waiting = AgentState["waiting"];
-
-const ofNextCall = ({ delivery }: Waiting[number]): boolean => delivery !== "wait_for_completion";
 
 function takeIn(
   { visible, waiting }: AgentState,

@@ -5,6 +5,7 @@ import { canonicalJson } from "../../skill/canonical.ts";
 import { objectOf, textsIn } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { numericArguments } from "../arguments.ts";
+import { least } from "../least.ts";
 import { refusedCall } from "../tool-result.ts";
 import { judged, waiting } from "./call-permission.ts";
 import { denied, plainResult, settle } from "./call-results.ts";
@@ -120,8 +121,7 @@ function startOf({ spec }: RunState, planned: readonly PlannedCall[]): AgentStep
 function together(waits: readonly WaitStep[]): WaitStep | null {
   const [first] = [...waits.filter((step) => step.for === "approval"), ...waits];
   if (first === undefined) return null;
-  const times = waits.flatMap(({ until }) => until ?? []);
-  const until = times.length === 0 ? null : Math.min(...times);
+  const until = least(...waits.map((step) => step.until));
   return { ...first, until, approvals: waits.flatMap(({ approvals }) => approvals) };
 }
 

@@ -3,7 +3,8 @@ import { ToolsRejected } from "../../errors/llm.ts";
 import type { HullError } from "../../errors.ts";
 import { objectOf } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
-import { addSpent, heldBy, lesser } from "../shares.ts";
+import { least } from "../least.ts";
+import { addSpent, heldBy } from "../shares.ts";
 import { droppedTools, intersectPolicies } from "./policy.ts";
 import { outsideScope, scopedTools } from "./skills.ts";
 import type { AgentSpec, Ceilings, RunPolicies } from "./spec.ts";
@@ -117,8 +118,8 @@ export function narrowed(spec: AgentSpec, above: Ceilings, account: string): Age
     },
     call: Object.keys(budget).length === 0 ? call : { ...call, budget },
     ...(hooked.length === 0 ? {} : { tool_hooks: hooked }),
-    token_budget: lesser(spec.token_budget, above.tokens),
-    total_budget_usd: lesser(spec.total_budget_usd, above.usd),
+    token_budget: least(spec.token_budget, above.tokens),
+    total_budget_usd: least(spec.total_budget_usd, above.usd),
     ...(deadline === undefined ? {} : { deadline }),
     ...(above.hooks === null || above.hooks === undefined
       ? {}

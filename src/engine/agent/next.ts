@@ -23,7 +23,7 @@ import { dueBinding } from "./skill-servers.ts";
 import { ownSystem } from "./skill-text.ts";
 import { dueMatch, scopedTools, shownSkills, skillSections } from "./skills.ts";
 import type { CompactionOptions, WakeLimit } from "./spec.ts";
-import { type AgentState, effects, type RunState } from "./state.ts";
+import { type AgentState, effects, entersNextCall, type RunState } from "./state.ts";
 import {
   answersCaller,
   deadlineError,
@@ -119,13 +119,12 @@ function orPause(step: AgentStep, run: RunState, now: number): AgentStep {
 function opening(state: AgentState, run: RunState): AgentRecordBody[] {
   const { spec } = run;
   const finished = run.taken?.finished === true && run.calls.length === 0;
-  if (finished) return [settled(run, "done")];
-  if (spec.max_iterations === 0) return [settled(run, "done")];
+  if (finished || spec.max_iterations === 0) return [settled(run, "done")];
   if (finalStatus(run, "done") === "budget_exhausted" && run.iterations > 0)
     return [settled(run, "budget_exhausted")];
   if (iterationsUsedUp(run)) {
-    const more = state.waiting.some(({ delivery }) => delivery !== "wait_for_completion");
-    return more || run.iterations > 0 ? [settled(run, "budget_exhausted")] : [settled(run, "done")];
+    const more = run.iterations > 0 || state.waiting.some(entersNextCall);
+    return [settled(run, more ? "budget_exhausted" : "done")];
   }
   const reached = wakeLimitReached(run);
   if (reached !== null) return endOfWake(run, reached);

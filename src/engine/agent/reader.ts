@@ -11,7 +11,7 @@ import { isGrant, isSessionGrant } from "./call-permission.ts";
 import { type Entry, messagesOf, settledBy } from "./entries.ts";
 import type { AgentRecord, SessionState } from "./records.ts";
 import { bindingsOf, bindingWarnings, unboundServers } from "./skill-servers.ts";
-import { type AgentState, effects, type RunState } from "./state.ts";
+import { type AgentState, effects, entersNextCall, type RunState } from "./state.ts";
 import { reachedLimit } from "./status.ts";
 import { otherPhase, turnEnd } from "./turn.ts";
 
@@ -157,7 +157,7 @@ const searchNotes = (events: readonly SearchEvent[]): Entry[] =>
 
 /** The messages from outside that an iteration takes in. */
 function takenIn({ waiting }: AgentState): Notes {
-  const messages = waiting.filter(({ delivery }) => delivery !== "wait_for_completion").length;
+  const messages = waiting.filter(entersNextCall).length;
   return messages === 0 ? [] : [["host_input", { messages }]];
 }
 

@@ -10,7 +10,7 @@ import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { Artifact, ImportedArtifact } from "../artifact.ts";
 import type { Message, ModelTurn, Part, ToolCallBlock, Usage, Warning } from "../messages.ts";
 import type { RunStatus } from "../run-status.ts";
-import type { Cost, ReturnedShare, Share, Spent } from "../shares.ts";
+import type { Cost, ShareRecord, Spent } from "../shares.ts";
 import type { FaultCategory, ToolErrorCode } from "../tool-fault.ts";
 import type { SearchEvent } from "../tool-vault/events.ts";
 import type { AgentSpec, AgentTool, WakeLimit } from "./spec.ts";
@@ -248,10 +248,7 @@ export type AgentRecord = { v: 1; at: number } & (
       /** Absent: none. */
       warnings?: Warning[];
     }
-  /** A task below the run begins, and may use this much of the run's budgets. */
-  | ({ type: "share_taken"; run: string; task_run: string } & Share)
-  /** That task has ended. */
-  | ({ type: "share_returned"; run: string } & ReturnedShare)
+  | ({ run: string } & ShareRecord)
   /** `reached`: the limit that ended its wake. Absent: it had finished. */
   | { type: "went_idle"; run: string; reached?: WakeLimit }
   | { type: "woke"; run: string; wake: Wake }

@@ -43,6 +43,10 @@ export interface AgentState {
   run: RunState | null;
 }
 
+/** Whether a message that waits enters the next model call. */
+export const entersNextCall = ({ delivery }: AgentState["waiting"][number]): boolean =>
+  delivery !== "wait_for_completion";
+
 /**
  * The stage of an iteration. `open`: it has not begun. Then follow skills, their hooks, compaction, the context hook,
  * the model call, its turn, its tools, and what comes after them, once with compaction and once when that is settled.

@@ -19,7 +19,7 @@ import type { AgentRecordBody, Feedback, ModelCost } from "./records.ts";
 import { READ_SKILL_RESOURCE } from "./skill-resource.ts";
 import { LOAD_SKILL, SEARCH_SKILLS, scopedTools } from "./skills.ts";
 import type { AgentSpec } from "./spec.ts";
-import type { AgentState, RunState, TakenTurn } from "./state.ts";
+import { type AgentState, entersNextCall, type RunState, type TakenTurn } from "./state.ts";
 import {
   answersCaller,
   finalStatus,
@@ -181,7 +181,7 @@ function counted(run: RunState, taken: Taken, replies: AgentRecordBody[]): Agent
  * iteration, the next run reads it; if the wake has used up its budget, the next wake does.
  */
 export function takesMore({ waiting, feedback }: AgentState, run: RunState): boolean {
-  const came = feedback.length > 0 || waiting.some(({ delivery }) => delivery !== "wait_for_completion");
+  const came = feedback.length > 0 || waiting.some(entersNextCall);
   return came && !iterationsUsedUp(run) && wakeLimitReached(run) === null && !overBudget(run);
 }
 

@@ -2,6 +2,7 @@
 
 import { nextCron, parseCron } from "../../skill/cron.ts";
 import type { DaemonOptions } from "../agent/spec.ts";
+import { least } from "../least.ts";
 
 /** When each wake is due; `null`: there is no such wake. */
 export interface Schedule {
@@ -75,15 +76,8 @@ export function ticked(schedule: Schedule, options: DaemonOptions, now: number):
 }
 
 /** When the daemon will wake by itself; `null`: never. */
-export function nextWake({ cron_at, timer_at }: Schedule): number | null {
-  return earliest(cron_at, timer_at);
-}
+export const nextWake = ({ cron_at, timer_at }: Schedule): number | null => least(cron_at, timer_at);
 
 /** When the schedule must be checked; `null`: never. */
-export function nextLook(schedule: Schedule): number | null {
-  return earliest(nextWake(schedule), schedule.tick_at);
-}
-
-function earliest(a: number | null, b: number | null): number | null {
-  return a === null || b === null ? (a ?? b) : Math.min(a, b);
-}
+export const nextLook = ({ cron_at, timer_at, tick_at }: Schedule): number | null =>
+  least(cron_at, timer_at, tick_at);

@@ -3,6 +3,7 @@
 import { counted } from "../../plural.ts";
 import { canonicalJson } from "../../skill/canonical.ts";
 import { own } from "../../skill/json.ts";
+import { least } from "../least.ts";
 import { sha256 } from "../sha256.ts";
 import type { AttemptKey, Stage, StageError } from "./answers.ts";
 import { sizeOf, type WorkflowArtifact } from "./artifacts.ts";
@@ -125,7 +126,7 @@ function stopping(state: WorkflowState, now: number, newId: IdSource): Decision 
   const until = undoUntil(state);
   if (undoing !== undefined) {
     const records = now < until ? continued(state, undoing, now, newId) : [outOfTime(undoing, now)];
-    return { records, wake: records.length > 0 ? null : Math.min(until, ...timesOf(state, undoing)) };
+    return { records, wake: records.length > 0 ? null : least(until, timeOf(state, undoing)) };
   }
   const [next] = now < until ? uncompensated(state) : [];
   if (next !== undefined) return { records: compensate(state, next, now), wake: null };
@@ -192,11 +193,8 @@ function ending(state: WorkflowState, at: number): WorkflowRecord {
   return { type: "finished", at, status: state.ready.length === 0 ? "completed" : "paused", error: null };
 }
 
-function wakeOf(state: WorkflowState): number | null {
-  const times = state.visits.flatMap((visit) => timesOf(state, visit));
-  if (state.spec.deadline !== null) times.push(state.spec.deadline);
-  return times.length === 0 ? null : Math.min(...times);
-}
+const wakeOf = (state: WorkflowState): number | null =>
+  least(state.spec.deadline, ...state.visits.map((visit) => timeOf(state, visit)));
 
 /**
  * The next time, in Unix ms, at which a test run continues by time alone; `null`: there is none, or its time is not
@@ -206,20 +204,21 @@ export function nextVirtualTime(state: WorkflowState): number | null {
   const { spec, visits, paused, finished } = state;
   if (spec.test?.virtual_time !== true || paused || finished !== null || visits.length === 0) return null;
   if (openAttempts(state).length > 0) return null;
-  const times = visits.map((visit) => timesOf(state, visit));
-  return times.some((own) => own.length === 0) ? null : Math.min(...times.flat());
+  const times = visits.map((visit) => timeOf(state, visit));
+  return times.includes(null) ? null : least(...times);
 }
 
-/** The times at which a decision about a visit becomes due by time alone, Unix ms. */
-function timesOf({ spec }: WorkflowState, { retry_at, wait, node, began, running }: Visit): number[] {
+/** The next time at which a decision about a visit becomes due by time alone, Unix ms; `null`: there is none. */
+function timeOf({ spec }: WorkflowState, { retry_at, wait, node, began, running }: Visit): number | null {
   const { timeout_ms, total_timeout_ms, kind } = spec.graph.nodes[node] ?? {};
-  return [
-    retry_at,
-    wait?.until ?? null,
-    kind === "wait" || timeout_ms === undefined || running === null ? null : running.began + timeout_ms,
-    kind === "wait" || total_timeout_ms === undefined ? null : began + total_timeout_ms,
-  ].filter((at) => at !== null);
+  // A wait node's own time limits are in `until`.
+  if (kind === "wait") return least(retry_at, wait?.until);
+  return least(retry_at, after(running?.began, timeout_ms), after(began, total_timeout_ms));
 }
+
+/** When a time limit that begins then is over; `null`: it has not begun, or there is none. */
+const after = (began: number | undefined, limit_ms: number | undefined): number | null =>
+  began === undefined || limit_ms === undefined ? null : began + limit_ms;
 
 /** The nodes of `ready` that may begin now, within the limit of branches at once; in a replay the recorded one. */
 function startable(state: WorkflowState): string[] {
@@ -240,7 +239,7 @@ function startable(state: WorkflowState): string[] {
 
 const isBusy = ({ wait, retry_at }: Visit): boolean => wait === null && retry_at === null;
 
-/** The records of a visit's first attempt; a node without an effect ends at once. */
+/** The records of a visit's first attempt. */
 function begin(state: WorkflowState, id: string, at: number, newId: IdSource): WorkflowRecord[] {
   const node = state.spec.graph.nodes[id];
   if (node === undefined) return [];
@@ -248,6 +247,7 @@ function begin(state: WorkflowState, id: string, at: number, newId: IdSource): W
   return attempt(state, node, key, at, newId);
 }
 
+/** The records of an attempt; a node without an effect ends at once. */
 function attempt(
   state: WorkflowState,
   node: Node,
@@ -257,6 +257,10 @@ function attempt(
 ): WorkflowRecord[] {
   const inputs = inputsOf(state, node);
   const instant = INSTANT.has(node.kind);
+  const ended = (outcome: Outcome, last?: true): WorkflowRecord[] => [
+    started,
+    { type: "ended", at, ...key, outcome, ...(last && { last }) },
+  ];
   const input_digest = sha256(
     canonicalJson({
       task: state.spec.task,
@@ -273,23 +277,20 @@ function attempt(
     consumed: inputs.map((artifact) => artifact.id),
   };
   const repeated = replayed(state, node, key.visit);
-  if (repeated !== null) return [started, { type: "ended", at, ...key, outcome: repeated, last: true }];
+  if (repeated !== null) return ended(repeated, true);
   const missing = brokenContract(node, inputs, state);
-  if (missing !== null)
-    return [started, { type: "ended", at, ...key, outcome: failed("error", "input_contract", missing) }];
+  if (missing !== null) return ended(failed("error", "input_contract", missing));
   const made = { newId, now: time(at) };
   const large = tooMuch(state, node, inputs);
-  if (large !== null)
-    return [started, { type: "ended", at, ...key, outcome: failed("error", "output_too_large", large) }];
-  if (instant) return [started, { type: "ended", at, ...key, outcome: instantOutcome(node, inputs, made) }];
+  if (large !== null) return ended(failed("error", "output_too_large", large));
+  if (instant) return ended(instantOutcome(node, inputs, made));
   if (node.kind === "wait") {
     const { began } = visitOf(state, key) ?? { began: at };
     return [started, waits(node, key, at, began), ...answers(state, node, key, at)];
   }
   if (node.kind === "map" && !isMapWork(node)) {
     const given = itemsOf(node, inputs);
-    const items = given.slice(0, wantedItems(node, given.length));
-    return [started, { type: "ended", at, ...key, outcome: mapOutcome(node, items, null, made) }];
+    return ended(mapOutcome(node, given.slice(0, wantedItems(node, given.length)), null, made));
   }
   return [started];
 }
@@ -311,8 +312,7 @@ function tooMuch(
 
 /** The decision that a test run provides for a node. */
 function answers({ spec }: WorkflowState, node: Node, { visit }: AttemptKey, at: number): WorkflowRecord[] {
-  const { approvals = {} } = spec.test ?? {};
-  const decision = Object.hasOwn(approvals, node.id) ? approvals[node.id] : undefined;
+  const decision = own(spec.test?.approvals ?? {}, node.id);
   if (decision === undefined || node.wait?.approval === undefined) return [];
   const granted = decision === "approve";
   return [{ type: "answered", at, node: node.id, visit, granted, by: "test", reason: null }];
@@ -321,21 +321,10 @@ function answers({ spec }: WorkflowState, node: Node, { visit }: AttemptKey, at:
 /** @param began when the visit began, which `total_timeout_ms` counts from */
 function waits(node: Node, { node: id, visit }: AttemptKey, at: number, began: number): WorkflowRecord {
   const { approval, timeout_ms } = node.wait ?? {};
-  const ends = [
-    waitsUntil(node, at),
-    timeout_ms === undefined ? null : at + timeout_ms,
-    node.timeout_ms === undefined ? null : at + node.timeout_ms,
-    node.total_timeout_ms === undefined ? null : began + node.total_timeout_ms,
-  ].filter((end) => end !== null);
-  const due = ends.length === 0 ? null : Math.min(...ends);
-  return {
-    type: "waits",
-    at,
-    node: id,
-    visit,
-    until: due,
-    ...(approval === undefined ? {} : { approval: { question: approval } }),
-  };
+  const limits = [after(at, timeout_ms), after(at, node.timeout_ms), after(began, node.total_timeout_ms)];
+  const until = least(waitsUntil(node, at), ...limits);
+  const asked = approval === undefined ? {} : { approval: { question: approval } };
+  return { type: "waits", at, node: id, visit, until, ...asked };
 }
 
 /** The next records of a visit that began earlier. */
@@ -343,7 +332,6 @@ function continued(state: WorkflowState, visit: Visit, at: number, newId: IdSour
   const node = state.spec.graph.nodes[visit.node];
   if (node === undefined) return [];
   const key = { node: visit.node, visit: visit.visit };
-  const made = { newId, now: time(at) };
   if (visit.running === null) {
     if (visit.retry_at === null || visit.retry_at > at || state.paused) return [];
     const again = { ...key, attempt: visit.attempts.length + 1 };
@@ -355,12 +343,11 @@ function continued(state: WorkflowState, visit: Visit, at: number, newId: IdSour
   const repeated = replayed(state, node, visit.visit);
   if (repeated !== null)
     return [{ type: "ended", at, ...key, attempt: number, outcome: repeated, last: true }];
-  if (node.kind === "wait") {
-    const outcome = waitOutcome(node, visit, state.events, at, made);
-    return outcome === null ? [] : [{ type: "ended", at, ...key, attempt: number, outcome }];
-  }
-  const late = overTime(node, visit, at);
-  if (late !== null) return [{ type: "ended", at, ...key, attempt: number, outcome: late }];
+  const outcome =
+    node.kind === "wait"
+      ? waitOutcome(node, visit, state.events, at, { newId, now: time(at) })
+      : overTime(node, visit, at);
+  if (outcome !== null) return [{ type: "ended", at, ...key, attempt: number, outcome }];
   return node.kind === "map" ? mapGoesOn(state, node, visit, number, at, newId) : [];
 }
 
@@ -370,19 +357,13 @@ function overTime(
   { running, began }: Visit,
   at: number,
 ): Outcome | null {
-  if (total_timeout_ms !== undefined && at >= began + total_timeout_ms)
-    return failed(
-      "error",
-      "timed_out",
-      `The node "${id}" took longer than its total_timeout_ms of ${total_timeout_ms}.`,
-    );
-  if (timeout_ms !== undefined && running !== null && at >= running.began + timeout_ms)
-    return failed(
-      "error",
-      "timed_out",
-      `An attempt of the node "${id}" took longer than its timeout_ms of ${timeout_ms}.`,
-    );
-  return null;
+  const isOver = (end: number | null): boolean => end !== null && at >= end;
+  const longer = isOver(after(began, total_timeout_ms))
+    ? `The node "${id}" took longer than its total_timeout_ms of ${total_timeout_ms}.`
+    : isOver(after(running?.began, timeout_ms))
+      ? `An attempt of the node "${id}" took longer than its timeout_ms of ${timeout_ms}.`
+      : null;
+  return longer === null ? null : failed("error", "timed_out", longer);
 }
 
 /** Starts items up to the limit. When the join is satisfied, ends the map and the items that still run. */
@@ -407,11 +388,8 @@ function mapGoesOn(
   }
   const most = node.map_policy?.max_concurrent ?? MAX_CONCURRENT;
   const running = Object.keys(visit.running_items).length;
-  return items
-    .map((_, item) => item)
-    .filter(
-      (item) => visit.items[String(item)] === undefined && visit.running_items[String(item)] === undefined,
-    )
+  return Array.from(items.keys())
+    .filter((item) => visit.items[item] === undefined && visit.running_items[item] === undefined)
     .slice(0, Math.max(0, most - running))
     .map((item) => ({
       type: "started" as const,

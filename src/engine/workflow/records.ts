@@ -1,7 +1,7 @@
 /** The journal of a workflow run: its records are stored before anything acts on them. Pure. */
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { Ceilings } from "../agent/spec.ts";
-import type { ReturnedShare, Share } from "../shares.ts";
+import type { ShareRecord } from "../shares.ts";
 import type {
   AttemptKey,
   CrashPoint,
@@ -172,10 +172,7 @@ export type WorkflowRecord = At &
     | { type: "resumed" }
     /** The run continues with another graph, which fits its journal (`migrate.ts`). */
     | ({ type: "migrated" } & Pick<WorkflowSpec, "graph" | "workflow" | "skills">)
-    /** A task below the run begins, and may use this much of the run's budgets. */
-    | ({ type: "share_taken"; task_run: string } & Share)
-    /** That task has ended. */
-    | ({ type: "share_returned" } & ReturnedShare)
+    | ShareRecord
     /** `kill`: without compensation. `lost`: Hull gave the run up. */
     | { type: "stopped"; kill: boolean; reason: string; lost?: true }
     | { type: "finished"; status: FinalStatus; error: StageError | null }

@@ -1,6 +1,6 @@
 /** The state of a workflow run, folded from its journal one record at a time. Pure. */
 import { own } from "../../skill/json.ts";
-import { addSpent, type Shares, type Spent, withoutShare } from "../shares.ts";
+import { afterShare, type Shared } from "../shares.ts";
 import { sumUsd } from "../usd.ts";
 import type { Attempt, CrashPoint, Stage, StageError, Transition, Usage } from "./answers.ts";
 import type { WorkflowArtifact } from "./artifacts.ts";
@@ -54,7 +54,7 @@ interface Answer {
 /** An event that nobody has taken yet. */
 export type EarlyEvent = Omit<Extract<WorkflowRecord, { type: "event" }>, "type">;
 
-export interface WorkflowState {
+export interface WorkflowState extends Shared {
   spec: WorkflowSpec;
   began: number;
   steps: number;
@@ -81,10 +81,6 @@ export interface WorkflowState {
   mocks_used?: UsedMock[];
   /** What the attempts that run hold of the mocks of its options. Absent: nothing. */
   mocks_held?: HeldMock[];
-  /** What tasks below the run hold of its budgets. Absent: nothing. */
-  shares?: Shares;
-  /** What tasks below the run used that have ended. Absent: nothing. */
-  delegated?: Spent;
   /** How far its time is ahead of the clock, in ms. */
   ahead: number;
   /** Crash points at which its process has died. */
@@ -147,18 +143,10 @@ function advance(state: WorkflowState, record: Exclude<WorkflowRecord, { type: "
     case "crashed":
       state.crashed = [...state.crashed, record.point];
       break;
-    case "share_taken": {
-      const { task_run, tokens, usd } = record;
-      state.shares = { ...state.shares, [task_run]: { tokens, usd } };
+    case "share_taken":
+    case "share_returned":
+      Object.assign(state, afterShare(state, record));
       break;
-    }
-    case "share_returned": {
-      const { task_run, spent } = record;
-      if (state.shares?.[task_run] === undefined) break;
-      state.shares = withoutShare(state.shares, task_run);
-      state.delegated = addSpent(state.delegated, spent);
-      break;
-    }
     case "paused":
       state.paused = state.stopped === null;
       break;

@@ -1,4 +1,5 @@
 /** What a test run reports: where its process died, and what its author provided without need. Pure. */
+import { own } from "../../skill/json.ts";
 import type { AttemptKey, Trial } from "./answers.ts";
 import { unmetCrashes } from "./crash.ts";
 import type { WorkflowState } from "./state.ts";
@@ -28,10 +29,10 @@ export function trialOf(state: WorkflowState): Trial | null {
 
 /** What the author provided for an attempt of a node: the last entry also holds for all further attempts. */
 export function providedFor<T>(
-  lists: { [node: string]: T[] } | undefined,
+  lists: { [node: string]: T[] } = {},
   { node, attempt }: AttemptKey,
 ): T | undefined {
-  const list = lists !== undefined && Object.hasOwn(lists, node) ? lists[node] : undefined;
+  const list = own(lists, node);
   return list?.[attempt - 1] ?? list?.at(-1);
 }
 

@@ -2,6 +2,7 @@
 
 import { type GivenOptions, workflowOptions } from "../../api/bodies/workflows.ts";
 import type { Ceilings } from "../../engine/agent/spec.ts";
+import { least } from "../../engine/least.ts";
 import type { PinnedSkills } from "../../engine/workflow/answers.ts";
 import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import type { Graph } from "../../engine/workflow/graph.ts";
@@ -129,10 +130,7 @@ export async function workflowSpec(
   });
   const { deadline_ms, max_concurrent, compensation_ms, persist_path } = own;
   const test = testOf(context, own, graph);
-  const deadlines = [
-    ...(deadline_ms === undefined ? [] : [Date.now() + deadline_ms]),
-    ...(above?.deadline == null ? [] : [above.deadline.at]),
-  ];
+  const wanted = deadline_ms === undefined ? null : Date.now() + deadline_ms;
   return {
     run_id,
     workflow: runRequest.workflow,
@@ -144,7 +142,7 @@ export async function workflowSpec(
     options: { ...options, ...(max_concurrent === undefined ? {} : { max_concurrent }) },
     policy: policyOf([own.policy]),
     artifacts: runRequest.artifacts,
-    deadline: deadlines.length === 0 ? null : Math.min(...deadlines),
+    deadline: least(wanted, above?.deadline?.at),
     ...(compensation_ms === undefined ? {} : { compensation_ms }),
     parent_run_id: own.parent_run_id ?? origin?.run_id ?? above?.run_id ?? null,
     root_run_id: own.root_run_id ?? runRequest.root ?? run_id,

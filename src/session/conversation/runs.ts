@@ -7,8 +7,9 @@ import { type Applied, applyAll } from "../../engine/agent/apply.ts";
 import { driveAgent } from "../../engine/agent/drive.ts";
 import type { AgentRecord, AgentRecordBody, Wake } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
-import type { AgentState } from "../../engine/agent/state.ts";
+import { type AgentState, entersNextCall } from "../../engine/agent/state.ts";
 import { wakeOf } from "../../engine/agent/wake.ts";
+import { least } from "../../engine/least.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { RunCancelled, RunInProgress } from "../../errors/session.ts";
 import { type ErrorData, HullError, Internal } from "../../errors.ts";
@@ -331,7 +332,7 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
     const last = batch.at(-1);
     if (last === undefined || batch.every(({ record }) => record.type !== "went_idle")) return [];
     const { waiting, run } = last.after;
-    if (run === null || waiting.every(({ delivery }) => delivery === "wait_for_completion")) return [];
+    if (run === null || !waiting.some(entersNextCall)) return [];
     const woke = this.log.record({ type: "woke", run: run.spec.run_id, wake: wakeOf("message") });
     return applyAll(last.after, [woke]);
   }
@@ -379,11 +380,9 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
    */
   #rest(attempt: AgentRunAttempt, step: WaitStep): void {
     const { store } = this.log;
-    const deadline = this.log.state().run?.spec.deadline?.at ?? Number.POSITIVE_INFINITY;
-    const until = Math.min(step.until ?? Number.POSITIVE_INFINITY, deadline);
+    const approval = least(step.until, this.log.state().run?.spec.deadline?.at);
     store.transaction(() => {
       if (attempt.status !== step.status) store.updateRun(attempt.run, { status: step.status });
-      const approval = until === Number.POSITIVE_INFINITY ? null : until;
       store.setDue({ ...unwatched(this.#options.lifecycle), approval });
       this.#options.lifecycle.rests(step);
     });

@@ -1,5 +1,6 @@
 /** The operations of a session's daemon, by name (`rpc.ts`). */
 import type { AgentSpec } from "../../engine/agent/spec.ts";
+import { entersNextCall } from "../../engine/agent/state.ts";
 import { DaemonNotRunning, DaemonQueueFull, DaemonRunning } from "../../errors/daemon.ts";
 import { type Conversation, onKind } from "../conversation/conversation.ts";
 import type { Handlers, SessionCaller } from "../conversation/rpc.ts";
@@ -77,7 +78,7 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
   /** Begins another run as the last one was begun. */
   const beginAgain = (row: DaemonRow, run_id: string, caller: SessionCaller): void => {
     const spec = runs.specAfter(row.run);
-    const said = log.state().waiting.some(({ delivery }) => delivery !== "wait_for_completion");
+    const said = log.state().waiting.some(entersNextCall);
     const begins_idle = !row.interrupted && !said;
     const of = spec.daemon === null ? null : { ...spec.daemon, begins_idle };
     runs.start({ ...spec, run_id, prompt: [], daemon: of }, caller);

@@ -1,5 +1,7 @@
 /** A daemon as its routes return it. */
 import type { AgentRecord, WakeReason } from "../../engine/agent/records.ts";
+import { entersNextCall } from "../../engine/agent/state.ts";
+import { least } from "../../engine/least.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { readEnd } from "../conversation/done.ts";
 import type { SessionLog } from "../conversation/session-log.ts";
@@ -23,7 +25,6 @@ export function summaryOf(daemon: Daemon, log: SessionLog): DaemonSummary {
   const running = status === "running";
   const pending = daemon.pending(row);
   const inflight = inflightEvent(daemon, row);
-  const ends = [row.cron_at, row.timer_at].filter((at) => at !== null);
   return {
     id,
     name: row.name,
@@ -39,7 +40,7 @@ export function summaryOf(daemon: Daemon, log: SessionLog): DaemonSummary {
     daemon_state: daemon.state(row),
     created_at: iso(row.created_at),
     saved_at: isoOrNull(row.saved_at),
-    next_wake_at: running && ends.length > 0 ? iso(Math.min(...ends)) : null,
+    next_wake_at: running ? isoOrNull(least(row.cron_at, row.timer_at)) : null,
     last_wake:
       row.wake_reason === null || row.wake_at === null
         ? null
@@ -71,7 +72,7 @@ function inflightEvent(daemon: Daemon, { inflight }: DaemonRow): DaemonEvent | n
 
 function pendingWakes(row: DaemonRow, events: number, log: SessionLog): WakeReason[] {
   const now = log.now();
-  const said = log.state().waiting.some(({ delivery }) => delivery !== "wait_for_completion");
+  const said = log.state().waiting.some(entersNextCall);
   const wakes: [WakeReason, boolean][] = [
     ["message", said],
     ["event", events > 0],

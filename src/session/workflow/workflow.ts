@@ -2,6 +2,7 @@
  * A session's workflow run and its next steps. Everything is stored before it is acted on, so a new instance of the object
  * continues the run. Attempts have names, so a new instance follows them without repeating them.
  */
+import { least } from "../../engine/least.ts";
 import type { AttemptKey, CrashPoint } from "../../engine/workflow/answers.ts";
 import { undoes } from "../../engine/workflow/compensation.ts";
 import { crashAt } from "../../engine/workflow/crash.ts";
@@ -354,8 +355,7 @@ export class Workflow {
     }
     for (const [name, key] of open) if (!this.#working.has(name)) this.#work(name, key);
     const watch = open.size > 0 ? this.#watchAt(log.now()) : null;
-    const times = [wake, watch].filter((at) => at !== null);
-    this.#conversation.dueAt("workflow", times.length === 0 ? null : Math.min(...times));
+    this.#conversation.dueAt("workflow", least(wake, watch));
   }
 
   /** When to check on running attempts. Keeps a time that is near enough, so that not every stage sets the alarm. */
