@@ -108,6 +108,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...VOCABULARY,
     "skill",
     "src/engine/messages.ts",
+    "src/engine/agent/records.ts",
     "src/engine/arguments.ts",
     "src/engine/tool-fault.ts",
     "src/engine/tool-result.ts",

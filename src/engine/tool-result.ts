@@ -1,29 +1,18 @@
-/**
- * The result of a tool call: an outcome that does not depend on parsing the text, and the text for the model, within
- * `max_tool_output_bytes`.
- */
+/** The results of commands: their texts for the model, within `max_tool_output_bytes`. */
 import { incompleteTail, join, utf8OrNull } from "../bytes.ts";
-import type { Part } from "./messages.ts";
-import type { ToolErrorCode } from "./tool-fault.ts";
+import { plainResult } from "./agent/call-results.ts";
+import type { AgentToolResult } from "./agent/records.ts";
+import { categoryOf, type ToolErrorCode } from "./tool-fault.ts";
 
-/** One settled tool call. `bytes` counts all that the tool wrote, including what was left out. */
-export interface ToolOutcome {
-  ok: boolean;
-  /** The exact name of the fault, if it has one. */
-  code?: ToolErrorCode;
-  exit_code: number | null;
-  content: string;
-  bytes: number;
-  truncated: boolean;
-  duration_ms: number;
-  /** Shown to the model together with the text, e.g. an image. Absent: nothing. */
-  parts?: Part[];
-}
+/** The result of a call that never ran. */
+export const refusedCall = (code: ToolErrorCode, message: string): AgentToolResult =>
+  failure(code, null, [message]);
 
-/** The outcome of a call that never ran. */
-export function refusedCall(code: ToolErrorCode, message: string): ToolOutcome {
-  const content = `[tool_error code=${code} exit=none]\n${message}`;
-  return { ok: false, code, exit_code: null, content, bytes: 0, truncated: false, duration_ms: 0 };
+/** A failure whose first line names the code and the exit code. */
+function failure(code: ToolErrorCode, exit_code: number | null, lines: readonly string[]): AgentToolResult {
+  const head = `[tool_error code=${code} exit=${exit_code ?? "none"}]`;
+  const content = [head, ...lines].filter((line) => line !== "").join("\n");
+  return { ...plainResult("error", content, categoryOf(code)), code, exit_code, bytes: 0 };
 }
 
 /** How a process ended, as far as the model needs to know. */
@@ -36,18 +25,16 @@ export interface ProcessEnd {
 }
 
 /** Renders a finished process: stdout if it succeeded, else a first line with the code and stderr (or stdout). */
-export function processOutcome(end: ProcessEnd, stdout: OutputWindow, stderr: OutputWindow): ToolOutcome {
-  if (end.code === null) {
-    const { text, truncated } = stdout.render();
-    const { exit_code, duration_ms } = end;
-    return { ok: true, exit_code, content: text, bytes: stdout.bytes, truncated, duration_ms };
-  }
-  const source = stderr.blank ? stdout : stderr;
+export function processResult(
+  { code, exit_code, duration_ms, remark = "" }: ProcessEnd,
+  stdout: OutputWindow,
+  stderr: OutputWindow,
+): AgentToolResult {
+  const source = code === null || stderr.blank ? stdout : stderr;
   const { text, truncated } = source.render();
-  const head = `[tool_error code=${end.code} exit=${end.exit_code ?? "none"}]`;
-  const content = [head, end.remark ?? "", text].filter((line) => line !== "").join("\n");
-  const { exit_code, duration_ms } = end;
-  return { ok: false, code: end.code, exit_code, content, bytes: source.bytes, truncated, duration_ms };
+  const result = code === null ? plainResult("ok", text, null) : failure(code, exit_code, [remark, text]);
+  const figures = { exit_code, duration_ms, bytes: source.bytes };
+  return truncated ? { ...result, ...figures, truncated } : { ...result, ...figures };
 }
 
 /**

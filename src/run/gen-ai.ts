@@ -8,7 +8,6 @@ import type { AgentToolResult } from "../engine/agent/records.ts";
 import type { AgentSpec } from "../engine/agent/spec.ts";
 import type { RunState } from "../engine/agent/state.ts";
 import type { Block, Message, ModelRequest, ModelTurn, ToolCallBlock } from "../engine/messages.ts";
-import type { ToolOutcome } from "../engine/tool-result.ts";
 import type { ResolvedTarget } from "../model/providers.ts";
 import type { RunContext } from "./context.ts";
 import { type Attributes, inSpan, type OpenSpan } from "./spans.ts";
@@ -127,16 +126,12 @@ function toolAttributes(call: ToolCallBlock, content: Content): Attributes {
   };
 }
 
-type ToolEnd = Pick<AgentToolResult, "content" | "status" | "error_category"> | ToolOutcome;
+type ToolEnd = Pick<AgentToolResult, "content" | "status" | "error_category">;
 
-function resultAttributes(result: ToolEnd, content: Content): Attributes {
-  const [ok, code] =
-    "ok" in result ? [result.ok, result.code] : [result.status === "ok", result.error_category];
-  return {
-    "gen_ai.tool.call.result": content(result.content),
-    ...(ok ? {} : { "error.type": code ?? "failed" }),
-  };
-}
+const resultAttributes = (result: ToolEnd, content: Content): Attributes => ({
+  "gen_ai.tool.call.result": content(result.content),
+  ...(result.status === "ok" ? {} : { "error.type": result.error_category ?? "failed" }),
+});
 
 function messageOf(message: Message): unknown {
   switch (message.role) {

@@ -1,13 +1,13 @@
 /** Executes one call of a command tool in the runner. */
+import type { AgentToolResult } from "../engine/agent/records.ts";
 import { commandLine } from "../engine/arguments.ts";
 import type { ToolCallBlock } from "../engine/messages.ts";
 import {
   listNotKept,
   OutputWindow,
   type ProcessEnd,
-  processOutcome,
+  processResult,
   refusedCall,
-  type ToolOutcome,
 } from "../engine/tool-result.ts";
 import { ExecutionLost } from "../errors/run.ts";
 import type { Redactor } from "../redact.ts";
@@ -34,11 +34,14 @@ interface CommandToolContext extends Pick<ExecutionRequest, "record" | "runId" |
 }
 
 /**
- * Runs the call and renders its outcome. Faults of the tool are outcomes for the model. So is the loss of a detached
+ * Runs the call and renders its result. Faults of the tool are results for the model. So is the loss of a detached
  * call, after one repetition if its tool is idempotent: the model can find out what happened, or ask.
  * @throws HullError for other faults of the runner, which end the run
  */
-export async function runCommandTool(call: ToolCallBlock, context: CommandToolContext): Promise<ToolOutcome> {
+export async function runCommandTool(
+  call: ToolCallBlock,
+  context: CommandToolContext,
+): Promise<AgentToolResult> {
   const { record, settings, files, workspace } = context;
   const tools = record.manifest.llm?.tools ?? [];
   const tool = tools.find((t) => t.name === call.name);
@@ -77,14 +80,14 @@ export async function runCommandTool(call: ToolCallBlock, context: CommandToolCo
   for (const id of ids) {
     const spec = described(id);
     if (spec === null) return refusedCall("command_not_found", "The skill has no files to run.");
-    const outcome = await executed(spec, context);
-    if (outcome !== null) return outcome;
+    const result = await executed(spec, context);
+    if (result !== null) return result;
   }
   return refusedCall("outcome_unknown", `The tool was ${LOST}`);
 }
 
 /** Runs the execution to its end; `null` if a detached execution was lost. */
-async function executed(spec: ExecutionSpec, context: CommandToolContext): Promise<ToolOutcome | null> {
+async function executed(spec: ExecutionSpec, context: CommandToolContext): Promise<AgentToolResult | null> {
   const { record, files } = context;
   const { redactor } = context.settings;
   const limit = record.manifest.llm?.max_tool_output_bytes ?? 65_536;
@@ -100,17 +103,20 @@ async function executed(spec: ExecutionSpec, context: CommandToolContext): Promi
     });
     stdout.push(clean.stdout.end());
     stderr.push(clean.stderr.end());
-    return withNotKept(processOutcome(processEnd(status, spec), stdout, stderr), notKept);
+    return withNotKept(processResult(processEnd(status, spec), stdout, stderr), notKept);
   } catch (error) {
     if (!spec.detach || !(error instanceof ExecutionLost)) throw error;
     return null;
   }
 }
 
-function withNotKept(outcome: ToolOutcome, notKept: readonly { path: string; why: string }[]): ToolOutcome {
-  if (notKept.length === 0) return outcome;
+function withNotKept(
+  result: AgentToolResult,
+  notKept: readonly { path: string; why: string }[],
+): AgentToolResult {
+  if (notKept.length === 0) return result;
   const line = `[not kept among the session's files: ${listNotKept(notKept)}]`;
-  return { ...outcome, content: outcome.content === "" ? line : `${outcome.content}\n${line}` };
+  return { ...result, content: result.content === "" ? line : `${result.content}\n${line}` };
 }
 
 function processEnd(status: EndedStatus, spec: ExecutionSpec): ProcessEnd {

@@ -399,7 +399,7 @@ test("a command tool gets the session's files; the model learns which were not k
     },
   );
   expect(outcome).toMatchObject({
-    ok: true,
+    status: "ok",
     content: `given\n[not kept among the session's files: "root" (symlink)]`,
   });
   expect(taken).toEqual(["write out", "made", "refused root"]);

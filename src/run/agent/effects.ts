@@ -19,8 +19,7 @@ import type {
 import { isArtifact } from "../../engine/artifact.ts";
 import { isRefused, type ModelRequest, type ModelTurn, textOfBlocks } from "../../engine/messages.ts";
 import type { Cost } from "../../engine/shares.ts";
-import { categoryOf } from "../../engine/tool-fault.ts";
-import { OutputWindow, type ToolOutcome } from "../../engine/tool-result.ts";
+import { OutputWindow } from "../../engine/tool-result.ts";
 import { ModelRefused, ProviderEmptyAnswer } from "../../errors/provider.ts";
 import { ClientClosedRequest, ExecutionLost } from "../../errors/run.ts";
 import { HullError } from "../../errors.ts";
@@ -445,7 +444,7 @@ async function carryOut(
   const workspace = access === null ? null : await toolWorkspace(context.env.FILES, access);
   const runner = await runnerEndpoint(context, workspace?.id ?? executionId);
   const queued = openSpan(context, "queue");
-  const outcome = await runCommandTool(call, {
+  const result = await runCommandTool(call, {
     runner,
     options: runOptions(context, signal, known),
     record,
@@ -458,7 +457,7 @@ async function carryOut(
     granted: grantsOf(settings, record),
     started: (ms) => queued({ "hull.queue_ms": ms }),
   }).finally(queued);
-  return resultOf(outcome, tool);
+  return result.status === "ok" ? result : { ...result, retryable: tool.annotations.idempotent === true };
 }
 
 /** Runs the commands in a skill's text one after the other; returns the output of each. */
@@ -511,20 +510,4 @@ async function hookResult(
     const category = error.code === "hook_timeout" ? "timeout" : "tool_error";
     return { ...plainResult("error", error.message, category), duration_ms: Date.now() - started };
   }
-}
-
-function resultOf(outcome: ToolOutcome, { annotations }: AgentTool): AgentToolResult {
-  const { ok, code, exit_code, content, duration_ms, bytes, truncated } = outcome;
-  return {
-    status: ok ? "ok" : "error",
-    content,
-    value: null,
-    error_category: ok ? null : categoryOf(code ?? "tool_error"),
-    exit_code,
-    duration_ms,
-    ...(code === undefined ? {} : { code }),
-    ...(ok ? {} : { retryable: annotations.idempotent === true }),
-    bytes,
-    ...(truncated ? { truncated } : {}),
-  };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { OutputWindow, processOutcome, refusedCall } from "../../../src/engine/tool-result.ts";
+import { OutputWindow, processResult, refusedCall } from "../../../src/engine/tool-result.ts";
 import { fc } from "../../support/property.ts";
 
 const window = (limit: number, ...chunks: (string | number[])[]): OutputWindow => {
@@ -7,7 +7,7 @@ const window = (limit: number, ...chunks: (string | number[])[]): OutputWindow =
   for (const c of chunks) w.push(typeof c === "string" ? new TextEncoder().encode(c) : Uint8Array.from(c));
   return w;
 };
-const end = (code: Parameters<typeof processOutcome>[0]["code"], exit_code: number | null) => ({
+const end = (code: Parameters<typeof processResult>[0]["code"], exit_code: number | null) => ({
   code,
   exit_code,
   duration_ms: 3,
@@ -15,14 +15,14 @@ const end = (code: Parameters<typeof processOutcome>[0]["code"], exit_code: numb
 
 describe("tool results", () => {
   it("success is stdout, trimmed", () => {
-    const outcome = processOutcome(end(null, 0), window(100, "  ok\n\n"), window(100, "noise"));
-    expect(outcome).toMatchObject({ ok: true, content: "ok", bytes: 6, truncated: false, exit_code: 0 });
+    const outcome = processResult(end(null, 0), window(100, "  ok\n\n"), window(100, "noise"));
+    expect(outcome).toMatchObject({ status: "ok", content: "ok", bytes: 6, exit_code: 0 });
   });
 
   it("S106: an error names code and exit, then stderr, or stdout when stderr is blank", () => {
-    const failed = processOutcome(end("exit_nonzero", 7), window(100, "out"), window(100, " \n"));
+    const failed = processResult(end("exit_nonzero", 7), window(100, "out"), window(100, " \n"));
     expect(failed.content).toBe("[tool_error code=exit_nonzero exit=7]\nout");
-    const timeout = processOutcome(
+    const timeout = processResult(
       { ...end("timed_out", null), remark: "Stopped." },
       window(100, "o"),
       window(100, "e"),
@@ -32,11 +32,7 @@ describe("tool results", () => {
   });
 
   it("S107: above the limit, head and tail surround the counts", () => {
-    const outcome = processOutcome(
-      end(null, 0),
-      window(100, "a".repeat(5000), "b".repeat(3000)),
-      window(100),
-    );
+    const outcome = processResult(end(null, 0), window(100, "a".repeat(5000), "b".repeat(3000)), window(100));
     expect(outcome.content).toBe(`${"a".repeat(75)}\n[hull: 7900 of 8000 bytes omitted]\n${"b".repeat(25)}`);
     expect(outcome).toMatchObject({ bytes: 8000, truncated: true });
   });
