@@ -4,11 +4,11 @@ import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { approvedBeforehand } from "../workspace-tools/approved.ts";
 import { denied, settle } from "./call-results.ts";
 import { callDigest, type GrantScope, grantOf, judgeApproval, judgeCall } from "./policy.ts";
-import type { AgentRecordBody, ApprovalRequest } from "./records.ts";
+import type { ApprovalRequest } from "./records.ts";
 import { outsideScope, skillsInForce } from "./skills.ts";
 import type { AgentSpec, AgentTool } from "./spec.ts";
 import { type AgentState, effects, type OpenCall, type RunState } from "./state.ts";
-import type { AgentStep, WaitStep } from "./step.ts";
+import { type AgentStep, askHook, recorded, type WaitStep } from "./step.ts";
 import type { ChangedBy } from "./tool-hooks.ts";
 
 /**
@@ -63,7 +63,7 @@ export function judged(
 
 /** A hook may permit what the permissions refuse; `null`: it has. A permitted call may still need an approval. */
 function escalated(
-  { spec, hookResults }: RunState,
+  run: RunState,
   { call }: OpenCall,
   args: JsonObject,
   how: { reason: string; hook: string; question: string; deny: (reason: string) => AgentStep },
@@ -71,20 +71,17 @@ function escalated(
 ): AgentStep | null {
   if (granted) return null;
   const { reason, hook, question, deny } = how;
-  const effect = effects.escalation(question);
-  const answer = hookResults[effect];
-  if (answer === undefined) {
-    const payload: JsonObject = {
-      _type: "PermissionRequest",
-      tool: call.name,
-      args,
-      session_id: spec.session_id,
-      reason,
-    };
-    return { type: "call_hook", effect, hook, purpose: "escalation", payload };
-  }
-  if (isGrant(answer)) return null;
-  const why = objectOf(answer).reason;
+  const { session_id } = run.spec;
+  const asked = askHook(run, { effect: effects.escalation(question), hook, purpose: "escalation" }, () => ({
+    _type: "PermissionRequest",
+    tool: call.name,
+    args,
+    session_id,
+    reason,
+  }));
+  if ("ask" in asked) return asked.ask;
+  if (isGrant(asked.answer)) return null;
+  const why = objectOf(asked.answer).reason;
   return deny(typeof why === "string" && why !== "" ? `${reason} ${why}` : reason);
 }
 
@@ -117,18 +114,12 @@ function approval(
       tool: open.call.name,
       arguments: args,
       arguments_digest: callDigest(open.call.name, args),
-      risk: tool.risk ?? tool.annotations.side_effect_level ?? "unknown",
+      risk: riskOf(tool),
       cause: reason,
       requested_at: now,
       expires_at: now + spec.policies.approval_timeout_s * 1000,
     };
-    const record: AgentRecordBody = {
-      type: "approval_requested",
-      run: spec.run_id,
-      effect: open.effect,
-      request,
-    };
-    return { type: "record", records: [record] };
+    return recorded({ type: "approval_requested", run: spec.run_id, effect: open.effect, request });
   }
   if (asked.decision === "approve") return null;
   if (asked.decision === "deny") return deny(asked.reason ?? "It was denied.");
@@ -141,30 +132,30 @@ function approval(
  * decision to a person.
  */
 function hostSays(
-  { spec, hookResults }: RunState,
+  run: RunState,
   { call, effect }: OpenCall,
   tool: AgentTool,
   args: JsonObject,
 ): { ask: AgentStep } | { decision: "approve" | "deny"; reason: string | null } | null {
-  const asked = effects.hostPermission(effect);
-  const answer = hookResults[asked];
-  if (answer === undefined) {
-    const payload: JsonObject = {
-      tool: call.name,
-      args,
-      tool_call_id: call.id,
-      arguments_digest: callDigest(call.name, args),
-      session_id: spec.session_id,
-      run_id: spec.run_id,
-      risk: tool.risk ?? tool.annotations.side_effect_level ?? "unknown",
-    };
-    return { ask: { type: "call_hook", effect: asked, hook: "", purpose: "host_permission", payload } };
-  }
-  if (!isObject(answer)) return null;
-  const { decision, reason } = answer;
+  const { session_id, run_id } = run.spec;
+  const question = { effect: effects.hostPermission(effect), hook: "", purpose: "host_permission" as const };
+  const asked = askHook(run, question, () => ({
+    tool: call.name,
+    args,
+    tool_call_id: call.id,
+    arguments_digest: callDigest(call.name, args),
+    session_id,
+    run_id,
+    risk: riskOf(tool),
+  }));
+  if ("ask" in asked) return asked;
+  const { decision, reason } = objectOf(asked.answer);
   if (decision !== "approve" && decision !== "deny") return null;
   return { decision, reason: typeof reason === "string" ? reason : null };
 }
+
+const riskOf = ({ risk, annotations }: AgentTool): string =>
+  risk ?? annotations.side_effect_level ?? "unknown";
 
 /** Waits for a decision about calls, or for their results. */
 export function waiting(

@@ -2,13 +2,11 @@
 import type { FaultCategory } from "../tool-fault.ts";
 import type { AgentToolResult, ToolStatus } from "./records.ts";
 import type { OpenCall, RunState } from "./state.ts";
-import type { AgentStep } from "./step.ts";
+import { type AgentStep, recorded } from "./step.ts";
 
 /** Ends a call with this result. */
-export const settle = ({ spec }: RunState, { effect }: OpenCall, result: AgentToolResult): AgentStep => ({
-  type: "record",
-  records: [{ type: "tool_settled", run: spec.run_id, effect, result }],
-});
+export const settle = ({ spec }: RunState, { effect }: OpenCall, result: AgentToolResult): AgentStep =>
+  recorded({ type: "tool_settled", run: spec.run_id, effect, result });
 
 export function denied(tool: string, reason: string): AgentToolResult {
   const content = JSON.stringify({ error: "permission_denied", tool, reason });

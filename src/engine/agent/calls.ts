@@ -12,12 +12,18 @@ import { denied, plainResult, settle } from "./call-results.ts";
 import { skipped } from "./loop-detection.ts";
 import { keepsOrder, outsideCeiling } from "./policy.ts";
 import type { AgentToolResult } from "./records.ts";
-import { delegates, isRuntimeCall, runtimeStep, shareOf } from "./runtime-calls.ts";
-import { runtimeTools } from "./runtime-tools.ts";
+import { delegates, isRuntimeCall, runtimeStep, runtimeTools, shareOf } from "./runtime-calls.ts";
 import { scopedTools, toolOf } from "./skills.ts";
 import type { AgentTool } from "./spec.ts";
 import type { AgentState, OpenCall, RunState } from "./state.ts";
-import type { AgentStep, CallStep, HookPurpose, PlannedCall, WaitStep } from "./step.ts";
+import {
+  type AgentStep,
+  type CallStep,
+  type HookPurpose,
+  type PlannedCall,
+  recorded,
+  type WaitStep,
+} from "./step.ts";
 import { interruptedCall, missingParameters, unavailableTool } from "./texts.ts";
 import { afterCall, beforeCall } from "./tool-hooks.ts";
 
@@ -114,7 +120,7 @@ const isGranting = (purpose: HookPurpose): boolean =>
 /** The step that records calls before they are made. */
 function startOf({ spec }: RunState, planned: readonly PlannedCall[]): AgentStep {
   const calls = planned.map(({ effect, call }) => ({ effect, call }));
-  return { type: "record", records: [{ type: "tools_started", run: spec.run_id, calls }] };
+  return recorded({ type: "tools_started", run: spec.run_id, calls });
 }
 
 /** All that the run now waits for. Decisions of people come before answers of clients. */
@@ -204,11 +210,8 @@ function stepOf(
   if (changed !== null) return changed;
   const missing = served === undefined ? missingOf(tool, args) : [];
   if (missing.length > 0) {
-    return settle(
-      run,
-      open,
-      plainResult("error", errorText(tool, missingParameters(call.name, missing)), "schema_validation"),
-    );
+    const text = errorText(tool, missingParameters(call.name, missing));
+    return settle(run, open, plainResult("error", text, "schema_validation"));
   }
   const skip = skipped(run.loop, run.spec.loop_detect, call.name, args);
   if (skip !== null) return settle(run, open, plainResult("error", skip, "rejected_loop"));

@@ -13,7 +13,7 @@ import { compactionRecord, nextAgentStep, type Vault } from "./next.ts";
 import type { AgentRecord, AgentRecordBody, AgentToolResult, ModelCost } from "./records.ts";
 import type { AgentState, RunState } from "./state.ts";
 import { answersCaller, deadlineError } from "./status.ts";
-import type { AgentEffectContext, AgentEffects, AgentStep, PlannedCall } from "./step.ts";
+import type { AgentEffectContext, AgentEffects, AgentStep, HookStep, PlannedCall } from "./step.ts";
 import { goesThroughHooks } from "./tool-hooks.ts";
 import { refused } from "./turn.ts";
 
@@ -265,7 +265,7 @@ class AgentDrive {
   }
 
   /** Calls a hook. A failing hook of a skill is ignored; any other failing hook ends the run. */
-  async #callHook(run: RunState, step: AgentStep & { type: "call_hook" }): Promise<AgentRecordBody> {
+  async #callHook(run: RunState, step: HookStep): Promise<AgentRecordBody> {
     const { effect, hook } = step;
     const at = { type: "hook_settled" as const, run: run.spec.run_id, effect, hook };
     try {

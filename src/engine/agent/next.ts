@@ -16,7 +16,7 @@ import {
 } from "./compaction.ts";
 import { skillOutputs } from "./known-skills.ts";
 import type { AgentRecordBody, Feedback } from "./records.ts";
-import { runtimeTools } from "./runtime-tools.ts";
+import { runtimeTools } from "./runtime-calls.ts";
 import { laterTools } from "./session-tools.ts";
 import { dueCommands } from "./skill-commands.ts";
 import { dueBinding } from "./skill-servers.ts";
@@ -33,7 +33,7 @@ import {
   roundsUsedUp,
   wakeLimitReached,
 } from "./status.ts";
-import type { AgentRequest, AgentStep } from "./step.ts";
+import { type AgentRequest, type AgentStep, askHook, recorded } from "./step.ts";
 import { ledgerMessage } from "./task-ledger.ts";
 import { nativeToolContract, persistentInstruction, wakeBudgetText } from "./texts.ts";
 import { keptFromEnding, settled, takesMore, takeTurn, turnEnd } from "./turn.ts";
@@ -68,20 +68,17 @@ export function nextAgentStep(
   if (run === null) return { type: "settled", status: "done", error: null };
   if (inFlight.size === 0 && isOverdue(run, now)) {
     const error = deadlineError(run).data;
-    return {
-      type: "record",
-      records: [{ type: "run_settled", run: run.spec.run_id, status: "error", error }],
-    };
+    return recorded({ type: "run_settled", run: run.spec.run_id, status: "error", error });
   }
   switch (run.stage) {
     case "ended":
       return { type: "settled", status: run.status, error: run.error };
     case "open":
-      return orPause({ type: "record", records: opening(state, run) }, run, now);
+      return orPause(recorded(...opening(state, run)), run, now);
     case "match": {
       const due = dueMatch(state, run);
       if ("ask" in due) return due.ask;
-      return due.length > 0 ? { type: "record", records: due } : fromSkillHooks(state, run, vault);
+      return due.length > 0 ? recorded(...due) : fromSkillHooks(state, run, vault);
     }
     case "skill_hooks":
       return fromSkillHooks(state, run, vault);
@@ -93,7 +90,7 @@ export function nextAgentStep(
     case "turn":
       return run.turn === null
         ? modelStep(state, run, askingOf(state, run, vault))
-        : { type: "record", records: takeTurn(state, run, run.turn, vault) };
+        : recorded(...takeTurn(state, run, run.turn, vault));
     case "tools":
       return (
         nextCallStep(state, run, vault, now, inFlight) ?? orPause(afterTools(state, run, vault), run, now)
@@ -170,16 +167,14 @@ function compactionStep(state: AgentState, run: RunState, plan: CompactionPlan):
   const { run_id, compaction } = run.spec;
   const effect = effects.summary(run.iterations, run.stage);
   const by = summaryHook(plan, compaction);
+  let { summary } = plan;
   if (by !== null) {
-    const known = run.hookResults[effect];
-    if (known === undefined)
-      return { type: "call_hook", effect, ...by, payload: asJson<Json[]>(plan.archived) };
-    const summary = by.purpose === "mask" ? maskedSummary(plan.archived, known) : summaryIn(known);
-    return { type: "record", records: [compactionRecord(state, run_id, plan, summary)] };
+    const asked = askHook(run, { effect, ...by }, () => asJson<Json[]>(plan.archived));
+    if ("ask" in asked) return asked.ask;
+    const { answer } = asked;
+    summary = by.purpose === "mask" ? maskedSummary(plan.archived, answer) : summaryIn(answer);
   }
-  if (plan.summary !== null) {
-    return { type: "record", records: [compactionRecord(state, run_id, plan, plan.summary)] };
-  }
+  if (summary !== null) return recorded(compactionRecord(state, run_id, plan, summary));
   return { type: "summarize", effect, instructions: summaryInstructions(plan.archived), plan };
 }
 
@@ -215,10 +210,10 @@ function summaryIn(answer: Json): string {
 
 function fromContext(state: AgentState, run: RunState, asking: Asking): AgentStep {
   const hook = run.spec.context_callback;
-  const effect = effects.context(run.iterations - 1);
-  if (hook === null || run.hookResults[effect] !== undefined) return modelStep(state, run, asking);
-  const payload = contextPayload(state, run, asking.system);
-  return { type: "call_hook", effect, hook, purpose: "context", payload };
+  if (hook === null) return modelStep(state, run, asking);
+  const question = { effect: effects.context(run.iterations - 1), hook, purpose: "context" as const };
+  const asked = askHook(run, question, () => contextPayload(state, run, asking.system));
+  return "ask" in asked ? asked.ask : modelStep(state, run, asking);
 }
 
 function modelStep(state: AgentState, run: RunState, { offer, system }: Asking): AgentStep {
@@ -322,26 +317,23 @@ function toolChoice(run: RunState, tools: readonly ToolDefinition[]): Pick<Agent
 function afterTools(state: AgentState, run: RunState, vault: Vault | null): AgentStep {
   const { spec, taken } = run;
   const ok = run.calls.filter(({ result }) => result?.status === "ok").map(({ call }) => call.name);
-  const record = (...records: AgentRecordBody[]): AgentStep => ({ type: "record", records });
-  if (ok.some((name) => spec.stop_after_successful_tools.includes(name))) return record(settled(run, "done"));
+  if (ok.some((name) => spec.stop_after_successful_tools.includes(name)))
+    return recorded(settled(run, "done"));
   const ends = taken?.finished === true;
   const kept = ends ? keptFromEnding(run, taken) : null;
-  if (ends && kept === null && !takesMore(state, run)) return record(settled(run, "done"));
+  if (ends && kept === null && !takesMore(state, run)) return recorded(settled(run, "done"));
   const plan = run.stage === "shortened" ? null : compactionAfterTools(state, run, vault);
   if (plan !== null) return compactionStep(state, run, plan);
   const remarks = [...(taken?.remarks ?? []), ...(kept === null ? [] : [kept])];
-  if (spec.post_turn_callback === null)
-    return record(...feedbackRecords(run, remarks), ...continuing(state, run));
-  const answer = run.hookResults[effects.postTurn(run.iterations - 1)];
-  if (answer === undefined) {
-    const effect = effects.postTurn(run.iterations - 1);
-    const payload = turnEnd(run);
-    return { type: "call_hook", effect, hook: spec.post_turn_callback, purpose: "post_turn", payload };
-  }
-  const { message, stop } = postTurnAnswer(answer);
+  const hook = spec.post_turn_callback;
+  if (hook === null) return recorded(...feedbackRecords(run, remarks), ...continuing(state, run));
+  const question = { effect: effects.postTurn(run.iterations - 1), hook, purpose: "post_turn" as const };
+  const asked = askHook(run, question, () => turnEnd(run));
+  if ("ask" in asked) return asked.ask;
+  const { message, stop } = postTurnAnswer(asked.answer);
   const feedback = message === "" ? [] : [{ kind: "post_turn_callback", content: message }];
   const said = feedbackRecords(run, [...remarks, ...feedback]);
-  return stop ? record(...said, settled(run, "done")) : record(...said, ...continuing(state, run));
+  return recorded(...said, ...(stop ? [settled(run, "done")] : continuing(state, run)));
 }
 
 function feedbackRecords({ spec }: RunState, feedback: readonly Feedback[]): AgentRecordBody[] {
@@ -409,6 +401,6 @@ function idleStep(state: AgentState, run: RunState): AgentStep {
     const plan = dueCompaction(state.visible, spec.system, compaction, model.context_window, "idle");
     if (plan !== null) return compactionStep(state, run, plan);
   }
-  if (wakeSources(spec).length === 0) return { type: "record", records: [settled(run, "done")] };
+  if (wakeSources(spec).length === 0) return recorded(settled(run, "done"));
   return { type: "wait", for: "wake", status: "idle", until: null, approvals: [] };
 }

@@ -1,6 +1,6 @@
-/** Calls that the loop itself answers: of the task ledger, of skills and their files, and of sub-agents. Pure. */
+/** The loop's own tools, and how it answers their calls: of the task ledger, of skills and their files. Pure. */
 import { SUB_AGENT } from "../../skill/tool-names.ts";
-import type { ToolCallBlock } from "../messages.ts";
+import type { ToolCallBlock, ToolDefinition } from "../messages.ts";
 import { plainResult, settle } from "./call-results.ts";
 import { ceilingsOf } from "./delegation.ts";
 import { dueCommands } from "./skill-commands.ts";
@@ -21,17 +21,31 @@ import {
   SEARCH_SKILLS,
   searchesSkills,
   searchSkills,
+  searchSkillsTool,
   skillToLoad,
   toolOf,
 } from "./skills.ts";
 import type { AgentSkill, AgentTool, Ceilings } from "./spec.ts";
 import type { AgentState, OpenCall, RunState } from "./state.ts";
-import type { AgentStep, CallStep, PlannedCall } from "./step.ts";
-import { keepsLedger, LEDGER_TOOL, type TaskLedger, updatedLedger } from "./task-ledger.ts";
+import { type AgentStep, type CallStep, type PlannedCall, recorded } from "./step.ts";
+import { keepsLedger, LEDGER_TOOL, ledgerTool, type TaskLedger, updatedLedger } from "./task-ledger.ts";
 
 /** Names of calls that the loop itself answers. */
 export const OWN_NAMES = [LOAD_SKILL, SEARCH_SKILLS, LEDGER_TOOL, READ_SKILL_RESOURCE];
 export const isRuntimeCall = (name: string): boolean => OWN_NAMES.includes(name);
+
+/** The tools on offer in every call of the run's model. */
+export function runtimeTools(run: RunState): ToolDefinition[] {
+  const { skills } = run.spec;
+  const loads = loadsSkills(run.spec) && skills.some((skill) => !skill.disable_model_invocation);
+  const reads = resourceDefinition(run.spec);
+  return [
+    ...(loads ? [loadSkillTool(skills)] : []),
+    ...(searchesSkills(run.spec) ? [searchSkillsTool()] : []),
+    ...(reads === null ? [] : [reads]),
+    ...(keepsLedger(run) ? [ledgerTool()] : []),
+  ];
+}
 
 /** The step for a call of a runtime tool; `null`: the call is of another tool. */
 export function runtimeStep(state: AgentState, run: RunState, open: OpenCall): CallStep | null {
@@ -54,11 +68,7 @@ function ledgerStep(run: RunState & { ledger: TaskLedger }, open: OpenCall): Age
   if ("error" in updated) return settle(run, open, plainResult("error", updated.error, "schema_validation"));
   const { ledger, content } = updated;
   const result = plainResult("ok", content, null);
-  const { effect } = open;
-  return {
-    type: "record",
-    records: [{ type: "ledger_updated", run: run.spec.run_id, effect, ledger, result }],
-  };
+  return recorded({ type: "ledger_updated", run: run.spec.run_id, effect: open.effect, ledger, result });
 }
 
 function loadStep(state: AgentState, run: RunState, open: OpenCall): CallStep {
@@ -71,7 +81,7 @@ function loadStep(state: AgentState, run: RunState, open: OpenCall): CallStep {
   const { name, content } = loadSkill(state, run, call.arguments);
   if (name === null) return settle(run, open, plainResult("error", content, null));
   const result = plainResult("ok", content, null);
-  return { type: "record", records: [{ type: "skill_loaded", run: run.spec.run_id, effect, name, result }] };
+  return recorded({ type: "skill_loaded", run: run.spec.run_id, effect, name, result });
 }
 
 function searchStep(run: RunState, open: OpenCall): AgentStep {

@@ -1,9 +1,8 @@
 /** The tools of a run and those that its session defined. Pure. */
 import { memo } from "../../memo.ts";
 import type { AgentToolResult } from "./records.ts";
-import { boundTools } from "./skill-servers.ts";
 import type { AgentTool } from "./spec.ts";
-import type { AgentState, RunState } from "./state.ts";
+import { type AgentState, isInForce, type RunState } from "./state.ts";
 
 /** Whether any of them appears only when its skill becomes active. */
 const somePending = memo((tools: readonly AgentTool[]) =>
@@ -12,23 +11,22 @@ const somePending = memo((tools: readonly AgentTool[]) =>
 
 /** All tools of a run: its own, those of the session, and those of servers that skills have bound. */
 export function allTools(run: RunState): AgentTool[] {
-  const { spec, active, loaded } = run;
+  const { spec } = run;
   if (run.tools === undefined && run.bound === undefined && !somePending(spec.tools)) return spec.tools;
-  const own = spec.tools.filter(
-    ({ on_activation, skill }) =>
-      on_activation !== true || (skill !== null && (active.includes(skill) || loaded.includes(skill))),
+  return byName([...spec.tools, ...laterTools(run)]).filter(
+    ({ on_activation, skill }) => on_activation !== true || (skill !== null && isInForce(run, skill)),
   );
-  const further = laterTools(run).filter(({ definition }) =>
-    spec.tools.every((tool) => tool.definition.name !== definition.name),
-  );
-  return [...own, ...further];
 }
 
-/** Tools that came while the run was under way. If two have the same name, the first wins. */
-export function laterTools(run: RunState): AgentTool[] {
-  const { tools = [] } = run;
-  const names = new Set(tools.map(({ definition }) => definition.name));
-  return [...tools, ...boundTools(run).filter(({ definition }) => !names.has(definition.name))];
+/** Tools that came while the run was under way. */
+export const laterTools = ({ tools = [], bound = [] }: RunState): AgentTool[] =>
+  byName([...tools, ...bound.flatMap((binding) => binding.tools)]);
+
+/** Of tools with the same name the first. */
+function byName(tools: readonly AgentTool[]): AgentTool[] {
+  const first = new Map<string, AgentTool>();
+  for (const tool of tools) if (!first.has(tool.definition.name)) first.set(tool.definition.name, tool);
+  return [...first.values()];
 }
 
 /** The session's tools after a call; empty if the call did not change them. */

@@ -2,18 +2,15 @@
 import { objectOf } from "../../skill/json.ts";
 import type { Warning } from "../messages.ts";
 import type { AgentRecord } from "./records.ts";
-import type { AgentTool } from "./spec.ts";
-import { type BoundServers, effects, type RunState } from "./state.ts";
+import { type BoundServers, effects, isInForce, type RunState } from "./state.ts";
 import type { AgentStep } from "./step.ts";
-
-const has = ({ active, loaded }: RunState, skill: string): boolean =>
-  active.includes(skill) || loaded.includes(skill);
 
 /** The step that binds the servers of the next skill; `null`: none is due. */
 export function dueBinding(run: RunState): AgentStep | null {
   const { spec, bound = [] } = run;
   const due = spec.skills.find(
-    ({ name, mcp = [] }) => mcp.length > 0 && has(run, name) && bound.every(({ skill }) => skill !== name),
+    ({ name, mcp = [] }) =>
+      mcp.length > 0 && isInForce(run, name) && bound.every(({ skill }) => skill !== name),
   );
   if (due === undefined) return null;
   const effect = effects.bind(run.iterations - 1, due.name);
@@ -61,16 +58,6 @@ export function keptBindings(run: RunState, active: readonly string[]): Pick<Run
   if (bound === undefined) return {};
   const dropped = droppedBindings(run, active);
   return { bound: bound.filter((binding) => !dropped.includes(binding)) };
-}
-
-/** The tools of bound servers; of two with the same name, the first counts. */
-export function boundTools({ bound = [] }: RunState): AgentTool[] {
-  const tools = new Map<string, AgentTool>();
-  for (const tool of bound.flatMap((binding) => binding.tools)) {
-    const { name } = tool.definition;
-    if (!tools.has(name)) tools.set(name, tool);
-  }
-  return [...tools.values()];
 }
 
 /** Warnings about servers that provided no tools. */

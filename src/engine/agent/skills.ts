@@ -20,8 +20,8 @@ import { allTools } from "./session-tools.ts";
 import { invocationIn, skillCalled } from "./skill-prefix.ts";
 import { activation, activeAlready, brings, listedSkills, type Reader } from "./skill-text.ts";
 import type { AgentSkill, AgentSpec, AgentTool } from "./spec.ts";
-import { type AgentState, effects, type RunState } from "./state.ts";
-import type { AgentStep } from "./step.ts";
+import { type AgentState, effects, isInForce, type RunState } from "./state.ts";
+import { type AgentStep, askHook } from "./step.ts";
 
 export const LOAD_SKILL = "load_skill";
 export const SEARCH_SKILLS = "search_skills";
@@ -98,27 +98,24 @@ export function dueMatch(state: AgentState, run: RunState): AgentRecordBody[] | 
   );
   if (invocation !== null) return [{ type: "skill_invoked", run: spec.run_id, ...invocation }];
   const reassess = run.iterations > 1;
-  const rehydrated = !reassess && spec.skill_match.sticky && run.active.length > 0;
-  if (rehydrated || (reassess && spec.skill_match.sticky)) return [];
+  const { strategy, top_n, sticky } = spec.skill_match;
+  if (sticky && (reassess || run.active.length > 0)) return [];
   const iteration = run.iterations - 1;
-  const { strategy, top_n } = spec.skill_match;
   if (strategy === "none" || top_n === 0) return [];
   const hosted = spec.policies.host === true && HOST_STRATEGIES.includes(strategy);
-  const effect = effects.skillMatch(iteration);
-  if (hosted && run.hookResults[effect] === undefined) {
-    const payload = hostQuestion(spec, latestRequest(state.visible));
-    return { ask: { type: "call_hook", effect, hook: "", purpose: "host_skill_match", payload } };
-  }
-  const found = hosted ? hostMatches(spec, run.hookResults[effect]) : null;
+  const request = latestRequest(state.visible);
+  const question = { effect: effects.skillMatch(iteration), hook: "", purpose: "host_skill_match" as const };
+  const asked = hosted ? askHook(run, question, () => hostQuestion(spec, request)) : { answer: null };
+  if ("ask" in asked) return asked;
+  const found = hostMatches(spec, asked.answer);
   const at = { run: spec.run_id, iteration };
   if (strategy === "auto") {
-    const request = latestRequest(state.visible);
     const { skills, working_files } = spec;
     const { active: found, ...chosen } = chooseSkills(skills, indexOf(skills), request, working_files);
     const active = inConversation(spec, found);
     return [{ type: "skills_matched", ...at, strategy, reassess, ...chosen, active, warnings: [] }];
   }
-  const candidates = found ?? matchSkills(spec.skills, latestRequest(state.visible), spec.working_files);
+  const candidates = found ?? matchSkills(spec.skills, request, spec.working_files);
   const best = candidates.slice(0, Math.max(1, top_n)).map(({ name }) => name);
   const active = inConversation(spec, best);
   const by = found === null ? "metadata" : strategy;
@@ -174,7 +171,7 @@ function hostQuestion({ skills, skill_match, working_files }: AgentSpec, prompt:
 }
 
 /** The host's choice in its order; `null`: it gave no usable one. */
-function hostMatches({ skills }: AgentSpec, answer: Json | undefined): Candidate[] | null {
+function hostMatches({ skills }: AgentSpec, answer: Json): Candidate[] | null {
   const { matches, skills: named } = objectOf(answer);
   const list = Array.isArray(matches) ? matches : named;
   if (!Array.isArray(list)) return null;
@@ -424,9 +421,10 @@ function globsOf(pattern: string): string[] {
 }
 
 /** The skills that apply now: the run's own skill, active and loaded skills. */
-export function skillsInForce({ spec, active, loaded }: RunState): AgentSkill[] {
-  const own = spec.own_skill === undefined ? [] : [spec.own_skill];
-  return [...own, ...spec.skills.filter(({ name }) => active.includes(name) || loaded.includes(name))];
+export function skillsInForce(run: RunState): AgentSkill[] {
+  const { own_skill, skills } = run.spec;
+  const own = own_skill === undefined ? [] : [own_skill];
+  return [...own, ...skills.filter(({ name }) => isInForce(run, name))];
 }
 
 /** The skill that a call of `load_skill` names; `null`: none that the model may load. */
@@ -463,9 +461,10 @@ export function loadSkill(
   const skill = skillCalled(wanted, spec.skills);
   if (skill === undefined) {
     const names = spec.skills.flatMap((each) => (each.disable_model_invocation ? [] : [each.name]));
-    const some =
-      names.length > MOST_LISTED ? rankSkills(spec.skills, indexOf(spec.skills), wanted, MOST_FOUND) : [];
-    const near = names.length > MOST_LISTED ? some.slice(0, MOST_FOUND).map(({ name }) => name) : names;
+    const near =
+      names.length > MOST_LISTED
+        ? rankSkills(spec.skills, indexOf(spec.skills), wanted, MOST_FOUND).map(({ name }) => name)
+        : names;
     const known = near.length === 0 ? "" : ` There are: ${near.join(", ")}.`;
     return fail("skill_not_found", wanted, `There is no skill "${wanted}".${known}`);
   }

@@ -189,6 +189,10 @@ export const EMPTY_SESSION: AgentState = {
   run: null,
 };
 
+/** Whether a skill of the run applies now: it is active or loaded. */
+export const isInForce = ({ active, loaded }: RunState, skill: string): boolean =>
+  active.includes(skill) || loaded.includes(skill);
+
 /** A model in `refusedSearches`. */
 export const modelName = ({ provider, model }: { provider: string; model: string }): string =>
   `${provider}/${model}`;

@@ -8,6 +8,7 @@ import type { SearchEvent } from "../tool-vault/events.ts";
 import type { CompactionPlan } from "./compaction.ts";
 import type { AgentRecordBody, AgentToolResult, ApprovalRequest, ModelCost } from "./records.ts";
 import type { AgentSkill, AgentTool, Ceilings } from "./spec.ts";
+import type { RunState } from "./state.ts";
 
 /** The input of one model call; the driver adds the run's call options. */
 export type AgentRequest = Pick<
@@ -77,9 +78,22 @@ export type AgentStep =
     }
   | { type: "settled"; status: RunStatus; error: ErrorData | null };
 
+export type HookStep = Extract<AgentStep, { type: "call_hook" }>;
 export type WaitStep = Extract<AgentStep, { type: "wait" }>;
 /** The step for one call of a turn, which may be to execute the call. */
 export type CallStep = AgentStep | { type: "ready"; planned: PlannedCall };
+
+export const recorded = (...records: AgentRecordBody[]): AgentStep => ({ type: "record", records });
+
+/** What a hook has answered in this iteration, or the step that asks it. */
+export function askHook(
+  { hookResults }: RunState,
+  question: Pick<HookStep, "effect" | "hook" | "purpose">,
+  payload: () => Json,
+): { answer: Json } | { ask: HookStep } {
+  const answer = hookResults[question.effect];
+  return answer === undefined ? { ask: { type: "call_hook", ...question, payload: payload() } } : { answer };
+}
 
 type ModelAnswer =
   | Omit<Extract<AgentRecordBody, { type: "model_call_settled" }>, "type" | "run" | "effect">
@@ -104,7 +118,7 @@ export interface AgentEffects {
   /** The attempt with which to continue a call of an earlier run attempt: the last one that may have begun. */
   attemptOf(context: AgentEffectContext): number;
   /** Returns an answer that the hook's purpose permits; throws for any other. */
-  callHook(step: AgentStep & { type: "call_hook" }, context: AgentEffectContext): Promise<Json>;
+  callHook(step: HookStep, context: AgentEffectContext): Promise<Json>;
   /** Waits before a tool's next attempt, by the driver's clock. */
   pause(ms: number, signal: AbortSignal): Promise<void>;
   summarize(instructions: string, messages: Message[], context: AgentEffectContext): Promise<Summary>;

@@ -8,9 +8,7 @@ import { shortenOutput } from "./compaction.ts";
 import type { AgentToolResult } from "./records.ts";
 import type { AgentSpec, ToolHook } from "./spec.ts";
 import { effects, type OpenCall, type RunState } from "./state.ts";
-import type { AgentStep } from "./step.ts";
-
-type HookStep = AgentStep & { type: "call_hook" };
+import { askHook, type HookStep } from "./step.ts";
 
 /** Whose hooks replaced the model's arguments: only the deployment's own, or also those of an upload. */
 export type ChangedBy = "deployment" | "upload";
@@ -25,12 +23,10 @@ export function beforeCall(run: RunState, { call, effect }: OpenCall, given: Jso
   for (const [index, { deny, pre }] of hooksOf(run.spec, call.name).entries()) {
     if (deny !== null) return { deny };
     if (pre === null) continue;
-    const asked = effects.preTool(effect, index);
-    const answer = run.hookResults[asked];
-    if (answer === undefined) {
-      const payload = { ...of(run, call.id, call.name), args };
-      return { ask: { type: "call_hook", effect: asked, hook: pre, purpose: "pre_tool", payload } };
-    }
+    const question = { effect: effects.preTool(effect, index), hook: pre, purpose: "pre_tool" as const };
+    const asked = askHook(run, question, () => ({ ...of(run, call.id, call.name), args }));
+    if ("ask" in asked) return asked;
+    const { answer } = asked;
     if (!isObject(answer)) continue;
     if (typeof answer.deny === "string") return { deny: answer.deny };
     if (!isObject(answer.args) || canonicalJson(answer.args) === canonicalJson(args)) continue;
@@ -63,27 +59,24 @@ export function afterCall(
   const about = { ...of(run, call.id, call.name), args: call.arguments ?? {} };
   let result = given;
   if (compress_callback !== null && given.content.length > tool_output_max_chars) {
-    const asked = effects.compress(effect);
-    const answer = run.hookResults[asked];
-    if (answer === undefined) {
-      const payload = { ...about, output: given.content, max_chars: Math.min(most, tool_output_max_chars) };
-      return {
-        ask: { type: "call_hook", effect: asked, hook: compress_callback, purpose: "compress", payload },
-      };
-    }
-    if (typeof answer === "string") result = { ...result, content: answer };
+    const question = {
+      effect: effects.compress(effect),
+      hook: compress_callback,
+      purpose: "compress" as const,
+    };
+    const max_chars = Math.min(most, tool_output_max_chars);
+    const asked = askHook(run, question, () => ({ ...about, output: given.content, max_chars }));
+    if ("ask" in asked) return asked;
+    if (typeof asked.answer === "string") result = { ...result, content: asked.answer };
   }
   result = { ...result, content: shortenOutput(result.content, most) };
   for (const [index, { post }] of hooks.entries()) {
     if (post === null) continue;
-    const asked = effects.postTool(effect, index);
-    const answer = run.hookResults[asked];
-    if (answer === undefined) {
-      const { status, content, error_category } = result;
-      const payload: JsonObject = { ...about, result: { status, content, error_category } };
-      return { ask: { type: "call_hook", effect: asked, hook: post, purpose: "post_tool", payload } };
-    }
-    result = rewritten(result, answer);
+    const question = { effect: effects.postTool(effect, index), hook: post, purpose: "post_tool" as const };
+    const { status, content, error_category } = result;
+    const asked = askHook(run, question, () => ({ ...about, result: { status, content, error_category } }));
+    if ("ask" in asked) return asked;
+    result = rewritten(result, asked.answer);
   }
   return { result };
 }
