@@ -7,7 +7,7 @@ import { afterActivation, knownSkill } from "./known-skills.ts";
 import type { AgentRecord } from "./records.ts";
 import { changedTools } from "./session-tools.ts";
 import { clientResult, settleCall } from "./settle-call.ts";
-import type { AgentState, RunState } from "./state.ts";
+import type { AgentState, OpenCall, RunState } from "./state.ts";
 import { goesThroughHooks } from "./tool-hooks.ts";
 
 type CallRecord = Extract<
@@ -42,11 +42,8 @@ export function applyToCalls(state: AgentState, run: RunState, record: CallRecor
       });
     }
     case "tool_executed": {
-      const { effect } = record;
       const { artifacts = [], ...result } = record.result;
-      const calls = run.calls.map((open) =>
-        open.effect === effect ? { ...open, stage: "executed" as const, result } : open,
-      );
+      const calls = withCall(run.calls, record.effect, { stage: "executed", result });
       return next({ calls, ...withArtifacts(run.artifacts, artifacts) });
     }
     case "tool_settled": {
@@ -70,33 +67,26 @@ export function applyToCalls(state: AgentState, run: RunState, record: CallRecor
       return next({
         // The run counts as running while other calls of the turn are under way.
         ...(run.calls.some(({ stage }) => stage === "started") ? {} : { status: "awaiting_approval" }),
-        calls: run.calls.map((open) =>
-          open.effect === record.effect
-            ? { ...open, stage: "approval", approval: { ...record.request, decision: null, reason: null } }
-            : open,
-        ),
+        calls: withCall(run.calls, record.effect, {
+          stage: "approval",
+          approval: { ...record.request, decision: null, reason: null },
+        }),
       });
     case "approval_decided": {
-      const decided = run.calls.find(({ approval }) => approval?.id === record.approval);
-      const { decision, reason } = record;
-      const calls = run.calls.map((open) =>
-        open.approval?.id === record.approval
-          ? { ...open, approval: { ...open.approval, decision, reason } }
-          : open,
-      );
-      const grant = decided?.approval?.arguments_digest;
-      const grants =
-        record.scope === "session" && decision === "approve" && grant !== undefined
-          ? [...state.grants, grant]
-          : state.grants;
-      return { ...next({ calls, status: "running" }), grants };
+      const { decision, reason, scope } = record;
+      const open = run.calls.find(({ approval }) => approval?.id === record.approval);
+      if (open?.approval == null) return next({ status: "running" });
+      const approval = { ...open.approval, decision, reason };
+      const granted = scope === "session" && decision === "approve" ? [approval.arguments_digest] : [];
+      const calls = withCall(run.calls, open.effect, { approval });
+      return { ...next({ calls, status: "running" }), grants: [...state.grants, ...granted] };
     }
     case "client_tool_answered": {
       const open = run.calls.find(({ call, stage }) => call.id === record.call_id && stage !== "settled");
       if (open === undefined) return state;
       const result = clientResult(record);
-      const executed = { ...calledAs(run, open), stage: "executed" as const, result };
-      const calls = run.calls.map((each) => (each === open ? executed : each));
+      const { call } = calledAs(run, open);
+      const calls = withCall(run.calls, open.effect, { call, stage: "executed", result });
       const answered = { ...run, status: "running" as const, calls };
       return goesThroughHooks(run.spec, open.call.name, result)
         ? { ...state, run: answered }
@@ -104,3 +94,6 @@ export function applyToCalls(state: AgentState, run: RunState, record: CallRecor
     }
   }
 }
+
+const withCall = (calls: readonly OpenCall[], effect: string, changes: Partial<OpenCall>): OpenCall[] =>
+  calls.map((open) => (open.effect === effect ? { ...open, ...changes } : open));

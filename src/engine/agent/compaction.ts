@@ -8,25 +8,20 @@ import { counted } from "../../plural.ts";
 import type { Json } from "../../skill/manifest.ts";
 import type { Block, Message } from "../messages.ts";
 import { archivedSpan } from "./compaction-cut.ts";
-import type { Compacted } from "./records.ts";
+import type { AgentRecordBody, Compacted } from "./records.ts";
 import type { CompactionOptions } from "./spec.ts";
 
 type CompactionMode = Compacted["mode"];
 type EngineStrategy = CompactionOptions["strategy"];
 
 /**
- * A compaction that is due. `archived`: the messages to archive. `summary`: `null` if a model or a hook must write it.
+ * A compaction that is due. `keep_first` is more than requested if results stay with their calls. `archived`: the messages
+ * to archive. `summary`: `null` if a model or a hook must write it.
  */
-export interface CompactionPlan {
-  mode: CompactionMode;
-  strategy: string;
+export interface CompactionPlan
+  extends Omit<Compacted, "engine_strategy" | "estimated_tokens_after" | "summary"> {
   engine_strategy: EngineStrategy;
-  /** Messages before the archived ones: more than requested if results stay with their calls. */
-  keep_first: number;
-  /** As requested, in messages. */
-  keep_last: number;
   archived: Message[];
-  before: number;
   summary: string | null;
 }
 
@@ -133,27 +128,26 @@ export function planCompaction(
     mode,
     strategy: named,
     engine_strategy: strategy,
+    archived_messages: archived.length,
+    estimated_tokens_before: before,
     keep_first: span.start,
     keep_last,
     archived,
-    before,
     summary: ownSummary(strategy, archived.flatMap(linesOf), archived.length),
   };
 }
 
-/** The record of an executed plan, without the size of the history that it leaves. */
-export function compacted(plan: CompactionPlan, summary: string): Omit<Compacted, "estimated_tokens_after"> {
-  const { mode, strategy, engine_strategy, archived, before, keep_first, keep_last } = plan;
-  return {
-    mode,
-    strategy,
-    engine_strategy,
-    archived_messages: archived.length,
-    estimated_tokens_before: before,
-    keep_first,
-    keep_last,
-    summary,
-  };
+/** The record of an executed plan. @param visible the history that it shortens */
+export function compactionRecord(
+  visible: readonly Message[],
+  run: string | null,
+  { archived: _, ...plan }: CompactionPlan,
+  summary: string,
+): Extract<AgentRecordBody, { type: "compacted" }> {
+  const done = { ...plan, summary };
+  const saved = estimateTokens(visible, "") - estimateTokens(withoutArchived(visible, done), "");
+  const estimated_tokens_after = Math.max(0, done.estimated_tokens_before - saved);
+  return { type: "compacted", run, compacted: { ...done, estimated_tokens_after } };
 }
 
 /** The history after a compaction: its summary is a user message at the cut. */
@@ -191,7 +185,8 @@ const HEAD = /^\[(?:Older|\d+ older) messages? (?:was|were) compacted: [^\n]*\](
 export function summaryFrom(text: string, plan: CompactionPlan): { plan: CompactionPlan; summary: string } {
   const { archived } = plan;
   if (text.trim() !== "") return { plan, summary: modelSummary(text, archived.length) };
-  return { plan: { ...plan, engine_strategy: "truncate" }, summary: truncated(archived) };
+  const first = firstLines(archived.flatMap(linesOf), archived.length);
+  return { plan: { ...plan, engine_strategy: "truncate" }, summary: first };
 }
 
 /** A summary as the model gets it. One that a hook or a caller wrote gets its first line here. */
@@ -275,10 +270,6 @@ const MAX_EACH = 500;
 const MAX_FIRST_LINE = 120;
 
 /** The summary of `truncate`: the first of the archived messages, shortened. */
-function truncated(archived: readonly Message[]): string {
-  return firstLines(archived.flatMap(linesOf), archived.length);
-}
-
 function firstLines(lines: readonly Line[], count: number): string {
   const shown = lines
     .slice(0, MAX_TRUNCATED)

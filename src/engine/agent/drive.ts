@@ -8,8 +8,8 @@ import { HullError, toHullError } from "../../errors.ts";
 import type { Warning } from "../messages.ts";
 import { hasEnded, isRetried } from "../tool-fault.ts";
 import { type Applied, applyAgentRecord } from "./apply.ts";
-import { summaryFrom } from "./compaction.ts";
-import { compactionRecord, nextAgentStep, type Vault } from "./next.ts";
+import { compactionRecord, summaryFrom } from "./compaction.ts";
+import { nextAgentStep, type Vault } from "./next.ts";
 import type { AgentRecord, AgentRecordBody, AgentToolResult, ModelCost } from "./records.ts";
 import type { AgentState, RunState } from "./state.ts";
 import { answersCaller, deadlineError } from "./status.ts";
@@ -290,7 +290,7 @@ class AgentDrive {
     });
     const { text, spent, fault } = answer;
     const made = summaryFrom(text, plan);
-    const record = compactionRecord(this.#state, run.spec.run_id, made.plan, made.summary);
+    const record = compactionRecord(this.#state.visible, run.spec.run_id, made.plan, made.summary);
     const warnings = [...answer.warnings, ...(fault === null ? [] : [truncatedInstead(fault)])];
     return {
       ...record,

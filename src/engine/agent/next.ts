@@ -7,12 +7,10 @@ import { asTextFormat, textToolContract } from "../text-tools/contract.ts";
 import { nextCallStep, type SearchTool } from "./calls.ts";
 import {
   type CompactionPlan,
-  compacted,
+  compactionRecord,
   dueCompaction,
-  estimateTokens,
   maskedSummary,
   summaryInstructions,
-  withoutArchived,
 } from "./compaction.ts";
 import { skillOutputs } from "./known-skills.ts";
 import type { AgentRecordBody, Feedback } from "./records.ts";
@@ -174,7 +172,7 @@ function compactionStep(state: AgentState, run: RunState, plan: CompactionPlan):
     const { answer } = asked;
     summary = by.purpose === "mask" ? maskedSummary(plan.archived, answer) : summaryIn(answer);
   }
-  if (summary !== null) return recorded(compactionRecord(state, run_id, plan, summary));
+  if (summary !== null) return recorded(compactionRecord(state.visible, run_id, plan, summary));
   return { type: "summarize", effect, instructions: summaryInstructions(plan.archived), plan };
 }
 
@@ -188,18 +186,6 @@ function summaryHook(
   }
   const masks = engine_strategy === "observation_mask" && mask_callback !== null;
   return masks ? { hook: mask_callback, purpose: "mask" } : null;
-}
-
-export function compactionRecord(
-  state: AgentState,
-  run: string | null,
-  plan: CompactionPlan,
-  summary: string,
-): Extract<AgentRecordBody, { type: "compacted" }> {
-  const done = compacted(plan, summary);
-  const saved = estimateTokens(state.visible, "") - estimateTokens(withoutArchived(state.visible, done), "");
-  const after = Math.max(0, plan.before - saved);
-  return { type: "compacted", run, compacted: { ...done, estimated_tokens_after: after } };
 }
 
 function summaryIn(answer: Json): string {

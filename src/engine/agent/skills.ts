@@ -457,7 +457,6 @@ export function loadSkill(
   if (!["boolean", "undefined"].includes(typeof args?.require_signature)) {
     return fail("invalid_arguments", wanted, "require_signature is true or false.");
   }
-  if (spec.skills.length === 0) return fail("skill_registry_unavailable", wanted, "This run has no skills.");
   const skill = skillCalled(wanted, spec.skills);
   if (skill === undefined) {
     const names = spec.skills.flatMap((each) => (each.disable_model_invocation ? [] : [each.name]));

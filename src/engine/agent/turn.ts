@@ -68,7 +68,16 @@ export function takeTurn(
   const calls = (read.handWritten && !fallback) || !mayCallTools(run) ? [] : read.calls;
   const phase = otherPhase(spec, read.text) !== null;
   const message: Message = { role: "assistant", content: read.blocks };
-  const taken = { type: "turn_taken" as const, ...at, calls, text: read.text, fallback };
+  const taken: Taken = {
+    type: "turn_taken",
+    ...at,
+    message,
+    calls,
+    text: read.text,
+    fallback,
+    finished: false,
+    text_only: 0,
+  };
   const feedback = (kind: string, content: string): AgentRecordBody => ({
     type: "feedback_added",
     ...at,
@@ -77,50 +86,38 @@ export function takeTurn(
   if (calls.length > 0) {
     const remarks = fallback ? [] : remarksOn(read);
     const remarked = remarks.length === 0 ? {} : { remarks };
-    return [{ ...taken, message, finished: read.sentinel || phase, text_only: 0, ...remarked }];
+    return [{ ...taken, finished: read.sentinel || phase, ...remarked }];
   }
-  const goesOn = { ...taken, message, finished: false, text_only: 0 };
   // The provider wants another call with the turn so far.
   if (turn.stop_reason === "pause") {
-    const paused = { ...goesOn, text_only: run.textOnly };
+    const paused = { ...taken, text_only: run.textOnly };
     return iterationsUsedUp(run) ? [paused, settled(run, "budget_exhausted")] : [paused];
   }
+  const ends = (status: RunStatus, text_only = run.textOnly): AgentRecordBody[] => [
+    { ...taken, finished: true, text_only },
+    settled(run, status),
+  ];
   const gate = read.sentinel ? sentinelGate(run) : null;
   const more = takesMore(state, run);
-  if (read.sentinel && gate === null) {
-    if (more) return [goesOn];
-    return [{ ...taken, message, finished: true, text_only: run.textOnly }, settled(run, "done")];
-  }
+  if (read.sentinel && gate === null) return more ? [taken] : ends("done");
   if (read.errors.length > 0) {
     const note: Message = { role: "assistant", content: [{ type: "output_text", text: UNREADABLE }] };
     const texts = read.errors.map((error) => feedback("parse_error", error));
-    return [{ ...taken, message: note, finished: false, text_only: 0 }, ...texts];
+    return [{ ...taken, message: note }, ...texts];
   }
-  if (gate !== null)
-    return counted(run, { ...taken, message, finished: false }, [feedback(gate.kind, gate.content)]);
-  if (read.handWritten) {
-    const reply = feedback("native_tool_contract", handWrittenCall());
-    return counted(run, { ...taken, message, finished: false }, [reply]);
+  if (gate !== null) return counted(run, taken, feedback(gate.kind, gate.content));
+  if (read.handWritten) return counted(run, taken, feedback("native_tool_contract", handWrittenCall()));
+  if (mustActFirst(run))
+    return counted(run, { ...taken, message: null }, feedback("action_required", actionRequired()));
+  if (more) return [taken];
+  if (phase) return ends("done");
+  if (spec.persistent) {
+    const nudge = nudgeText(spec, { tools: spec.tools.length > 0, prose: read.text.length });
+    return counted(run, taken, feedback("nudge", nudge));
   }
-  if (mustActFirst(run)) {
-    const reply = feedback("action_required", actionRequired());
-    return counted(run, { ...taken, message: null, finished: false }, [reply]);
-  }
-  if (phase) {
-    if (more) return [goesOn];
-    return [{ ...taken, message, finished: true, text_only: run.textOnly }, settled(run, "done")];
-  }
-  if (more) return [goesOn];
-  if (!spec.persistent && spec.daemon === null) {
-    const status = onlyCalls(run, read) ? "budget_exhausted" : "done";
-    return [{ ...taken, message, finished: true, text_only: run.textOnly + 1 }, settled(run, status)];
-  }
-  if (!spec.persistent) {
-    const rest: AgentRecordBody = overBudget(run) ? settled(run, "done") : { type: "went_idle", ...at };
-    return [{ ...taken, message, finished: false, text_only: run.textOnly }, rest];
-  }
-  const nudge = nudgeText(spec, { tools: spec.tools.length > 0, prose: read.text.length });
-  return counted(run, { ...taken, message, finished: false }, [feedback("nudge", nudge)]);
+  if (spec.daemon === null) return ends(onlyCalls(run, read) ? "budget_exhausted" : "done", run.textOnly + 1);
+  const rest: AgentRecordBody = overBudget(run) ? settled(run, "done") : { type: "went_idle", ...at };
+  return [{ ...taken, text_only: run.textOnly }, rest];
 }
 
 /** Whether a model without further rounds of tools answers with nothing but calls: an error for a skill's caller. */
@@ -158,22 +155,19 @@ function takeAnswer(
 }
 
 /** Remarks to the model about a turn whose calls were carried out in spite of faults. */
-function remarksOn({ violations, errors }: ReadTurn): Feedback[] {
-  return [
-    ...violations.map((content) => ({ kind: "protocol_violation", content })),
-    ...errors.map((content) => ({ kind: "parse_error", content })),
-  ];
-}
+const remarksOn = ({ violations, errors }: ReadTurn): Feedback[] => [
+  ...violations.map((content) => ({ kind: "protocol_violation", content })),
+  ...errors.map((content) => ({ kind: "parse_error", content })),
+];
 
 const UNREADABLE = "(A tool call of this turn could not be read and was left out.)";
 
-type Taken = Omit<Extract<AgentRecordBody, { type: "turn_taken" }>, "text_only">;
+type Taken = Extract<AgentRecordBody, { type: "turn_taken" }>;
 
-/** Counts one more text-only turn. After too many the run is stuck; otherwise it continues with the replies. */
-function counted(run: RunState, taken: Taken, replies: AgentRecordBody[]): AgentRecordBody[] {
+/** Counts one more text-only turn. After too many the run is stuck; otherwise it continues with the reply. */
+function counted(run: RunState, taken: Taken, reply: AgentRecordBody): AgentRecordBody[] {
   const text_only = run.textOnly + 1;
-  if (text_only > run.spec.max_nudges) return [{ ...taken, text_only }, settled(run, "stuck")];
-  return [{ ...taken, text_only }, ...replies];
+  return [{ ...taken, text_only }, text_only > run.spec.max_nudges ? settled(run, "stuck") : reply];
 }
 
 /**

@@ -1,14 +1,13 @@
 /** A compaction on request. */
 import {
   type CompactionPlan,
+  compactionRecord,
   estimateTokens,
   planCompaction,
   summaryFrom,
   summaryInstructions,
 } from "../../engine/agent/compaction.ts";
-import { compactionRecord } from "../../engine/agent/next.ts";
 import type { Compacted, ModelCost } from "../../engine/agent/records.ts";
-import type { AgentState } from "../../engine/agent/state.ts";
 import type { Message, Warning } from "../../engine/messages.ts";
 import { RunInProgress } from "../../errors/session.ts";
 import { toHullError } from "../../errors.ts";
@@ -51,19 +50,15 @@ export async function compaction(
     const now = log.state();
     if (!beginsWith(now.visible, state.visible))
       throw new RunInProgress({ session: log.store.identity().id, run: null });
-    return { compacted: record(log, now, made.plan, made.summary), ...eachOnce(warnings) };
+    const body = compactionRecord(now.visible, null, made.plan, made.summary);
+    log.add([body]);
+    return { compacted: body.compacted, ...eachOnce(warnings) };
   };
 }
 
 /** Whether messages only followed those of an earlier time. */
 const beginsWith = (now: readonly Message[], before: readonly Message[]): boolean =>
   now === before || JSON.stringify(now.slice(0, before.length)) === JSON.stringify(before);
-
-function record(log: SessionLog, state: AgentState, plan: CompactionPlan, summary: string): Compacted {
-  const body = compactionRecord(state, null, plan, summary);
-  log.add([body]);
-  return body.compacted;
-}
 
 /** Asks the model, and logs what that took: no run's line does. */
 async function asked(

@@ -2,7 +2,6 @@
 import { describe, expect, it } from "vitest";
 import { applyAgentRecord } from "../../../../src/engine/agent/apply.ts";
 import {
-  compacted,
   dueCompaction,
   estimateTokens,
   planCompaction,
@@ -133,7 +132,7 @@ describe("where it is cut", () => {
     const messages = written(letters);
     const wanted = { mode: "auto" as const, before: 9, strategy: "truncate" as const };
     const plan = planCompaction(messages, { keep_first, keep_last }, wanted);
-    const after = plan === null ? null : withoutArchived(messages, compacted(plan, plan.summary ?? ""));
+    const after = plan === null ? null : withoutArchived(messages, { ...plan, summary: plan.summary ?? "" });
     expect(after === null ? null : short(after)).toBe(expected);
   });
 });
