@@ -10,7 +10,8 @@ import type { Applied } from "./apply.ts";
 import { isGrant, isSessionGrant } from "./call-permission.ts";
 import { type Entry, messagesOf, settledBy } from "./entries.ts";
 import type { AgentRecord, SessionState } from "./records.ts";
-import { bindingsOf, bindingWarnings, unboundServers } from "./skill-servers.ts";
+import { skillChanges } from "./skill-changes.ts";
+import { bindingWarnings } from "./skill-servers.ts";
 import { type AgentState, effects, entersNextCall, type RunState } from "./state.ts";
 import { reachedLimit } from "./status.ts";
 import { otherPhase, turnEnd } from "./turn.ts";
@@ -88,22 +89,12 @@ function additionsOf(applied: Applied): Additions {
       const working_files = before.run?.spec.working_files ?? [];
       const named = candidates.map(({ name, score, reason }) => ({ name, score, reason }));
       const match = { strategy, iteration: iteration + 1, reassess, candidates: named, working_files };
-      const notes = matched(run, record, before.run);
-      return { entries: [note("skill_matched", match)], notes, warnings };
+      return { entries: [note("skill_matched", match)], notes: skillNotes(applied), warnings };
     }
     case "skill_invoked":
-      return {
-        entries: [],
-        notes: activated(run, record.name, { score: 0, reason: "named by the message" }),
-      };
-    case "skill_mcp_bound": {
-      const { bound, lost } = bindingsOf(record);
-      const notes: Notes = [
-        ...bound.map((binding): Notes[number] => ["skill_mcp_bound", binding]),
-        ...lost.map((binding): Notes[number] => ["skill_mcp_bind_failed", binding]),
-      ];
-      return { notes, warnings: bindingWarnings(record) };
-    }
+      return { entries: [], notes: skillNotes(applied) };
+    case "skill_mcp_bound":
+      return { notes: skillNotes(applied), warnings: bindingWarnings(record) };
     case "model_call_settled": {
       const { turn, searches = [], retries = [], warnings } = record;
       const notes: Notes = retries.map((retry) => ["SchemaRetry", retry]);
@@ -154,6 +145,9 @@ const searchNotes = (events: readonly SearchEvent[]): Entry[] =>
     role: event.type === "tool_search_query" ? "assistant" : "tool",
     metadata: { ...event },
   }));
+
+const skillNotes = (applied: Applied): Notes =>
+  skillChanges(applied).map(({ event, data }) => [event, { ...data }]);
 
 /** The messages from outside that an iteration takes in. */
 function takenIn({ waiting }: AgentState): Notes {
@@ -229,42 +223,6 @@ function escalated(run: RunState | null, { effect, result }: AgentRecord & { typ
   const scope = isSessionGrant(result) ? "session" : "once";
   const grant: Notes = isGrant(result) ? [["PermissionGrant", { ...of, scope, by: "hook", ...said }]] : [];
   return [["PermissionEscalation", of], ...grant];
-}
-
-/** Notes that other skills are active. @param before the run when others were active */
-function matched(
-  run: RunState | null,
-  { candidates, active }: AgentRecord & { type: "skills_matched" },
-  before: RunState | null,
-): Notes {
-  const were = before?.active ?? [];
-  const dropped = were.filter((name) => !active.includes(name));
-  const begun = active.filter((name) => !were.includes(name));
-  const unbound = (name: string): string[] => (before === null ? [] : unboundServers(before, active, name));
-  return [
-    ...dropped.flatMap(
-      (name): Notes => [
-        ["skill_deactivated", { name }],
-        ...unbound(name).map((server): Notes[number] => ["skill_mcp_unbound", { name, server }]),
-      ],
-    ),
-    ...begun.flatMap((name) => {
-      const { score = 0, reason = "" } = candidates.find((each) => each.name === name) ?? {};
-      return activated(run, name, { score, reason });
-    }),
-  ];
-}
-
-function activated(
-  run: RunState | null,
-  name: string,
-  { score, reason }: { score: number; reason: string },
-): Notes {
-  const skill = run?.spec.skills.find((each) => each.name === name);
-  if (skill === undefined) return [];
-  const { description, allowed_tools } = skill;
-  const scoped: Notes = allowed_tools.length === 0 ? [] : [["skill_scope_tools", { name, allowed_tools }]];
-  return [["skill_activated", { name, description, score, reason, allowed_tools }], ...scoped];
 }
 
 /** Why a run ended without an answer. @param run before it ended */

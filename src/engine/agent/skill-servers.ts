@@ -1,8 +1,7 @@
 /** When skills bind MCP servers while they are active or loaded, and which tools these provide. Pure. */
-import { objectOf } from "../../skill/json.ts";
 import type { Warning } from "../messages.ts";
 import type { AgentRecord } from "./records.ts";
-import { type BoundServers, effects, isInForce, type RunState } from "./state.ts";
+import { effects, isInForce, type RunState } from "./state.ts";
 import type { AgentStep } from "./step.ts";
 
 /** The step that binds the servers of the next skill; `null`: none is due. */
@@ -25,40 +24,12 @@ export function afterBinding(
   return { bound: [...others, { skill, servers, tools }] };
 }
 
-/** The bindings that end when other skills become active. */
-function droppedBindings({ bound = [], loaded }: RunState, active: readonly string[]): BoundServers[] {
-  return bound.filter(({ skill }) => !active.includes(skill) && !loaded.includes(skill));
-}
-
-/** The servers that a skill loses when other skills become active. */
-export function unboundServers(run: RunState, active: readonly string[], name: string): string[] {
-  return droppedBindings(run, active).flatMap(({ skill, servers }) => (skill === name ? servers : []));
-}
-
-/** What a skill's servers provided, and which of them failed. */
-export function bindingsOf({
-  skill: name,
-  servers,
-  tools,
-  failed,
-}: AgentRecord & { type: "skill_mcp_bound" }): {
-  bound: { name: string; server: string; tools: string[] }[];
-  lost: { name: string; server: string; error: string }[];
-} {
-  const bound = servers.map((server) => {
-    const own = tools.filter(({ handler }) => objectOf(handler).server === server);
-    return { name, server, tools: own.map(({ definition }) => definition.name) };
-  });
-  return { bound, lost: failed.map(({ server, message }) => ({ name, server, error: message })) };
-}
-
-/** The bindings that stay. */
-export function keptBindings(run: RunState, active: readonly string[]): Pick<RunState, "bound"> {
-  const { bound } = run;
-  if (bound === undefined) return {};
-  const dropped = droppedBindings(run, active);
-  return { bound: bound.filter((binding) => !dropped.includes(binding)) };
-}
+/** The bindings that stay when other skills become active. */
+export const keptBindings = (
+  { bound, loaded }: RunState,
+  active: readonly string[],
+): Pick<RunState, "bound"> =>
+  bound === undefined ? {} : { bound: bound.filter(({ skill }) => isInForce({ active, loaded }, skill)) };
 
 /** Warnings about servers that provided no tools. */
 export function bindingWarnings({ skill, failed }: AgentRecord & { type: "skill_mcp_bound" }): Warning[] {

@@ -190,8 +190,10 @@ export const EMPTY_SESSION: AgentState = {
 };
 
 /** Whether a skill of the run applies now: it is active or loaded. */
-export const isInForce = ({ active, loaded }: RunState, skill: string): boolean =>
-  active.includes(skill) || loaded.includes(skill);
+export const isInForce = (
+  { active, loaded }: { active: readonly string[]; loaded: readonly string[] },
+  skill: string,
+): boolean => active.includes(skill) || loaded.includes(skill);
 
 /** A model in `refusedSearches`. */
 export const modelName = ({ provider, model }: { provider: string; model: string }): string =>

@@ -2,9 +2,8 @@
 
 import type { Applied } from "../../engine/agent/apply.ts";
 import { settledBy } from "../../engine/agent/entries.ts";
-import type { AgentRecord, AgentToolResult } from "../../engine/agent/records.ts";
-import { bindingsOf, unboundServers } from "../../engine/agent/skill-servers.ts";
-import type { AgentSkill } from "../../engine/agent/spec.ts";
+import type { AgentToolResult } from "../../engine/agent/records.ts";
+import { skillChanges } from "../../engine/agent/skill-changes.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
 import { codeOf } from "../../engine/tool-fault.ts";
 import type { SearchEvent } from "../../engine/tool-vault/events.ts";
@@ -60,11 +59,15 @@ export function eventsOf(applied: Applied): RunEvent[] {
     case "feedback_added":
       return [{ event: "feedback_injected", data: { ...record.feedback } }];
     case "skill_invoked":
-      return invocationEvents(record.name, state);
     case "skill_mcp_bound":
-      return bindingEvents(record, iteration);
-    case "skills_matched":
-      return skillEvents(record, state);
+      return skillChanges(applied);
+    case "skills_matched": {
+      if (run === null) return [];
+      const { strategy, reassess, candidates } = record;
+      const { working_files } = run.spec;
+      const data = { strategy, iteration: record.iteration + 1, reassess, candidates, working_files };
+      return [{ event: "skill_matched", data }, ...skillChanges(applied)];
+    }
     case "compacted": {
       const { summary: _, ...data } = record.compacted;
       return [{ event: "transcript_compacted", data }];
@@ -124,58 +127,4 @@ function resultEvents(applied: Applied): RunEvent[] {
 function shownCode({ code, error_category }: AgentToolResult, exact: boolean): string | null {
   if (!exact || error_category === null) return error_category;
   return code ?? codeOf(error_category);
-}
-
-function skillEvents(
-  record: Extract<AgentRecord, { type: "skills_matched" }>,
-  { run }: AgentState,
-): RunEvent[] {
-  if (run === null) return [];
-  const { strategy, reassess, candidates, active } = record;
-  const iteration = record.iteration + 1;
-  const { working_files, skills } = run.spec;
-  const matched: RunEvent = {
-    event: "skill_matched",
-    data: { strategy, iteration, reassess, candidates, working_files },
-  };
-  const dropped = run.active.filter((name) => !active.includes(name));
-  const begun = skills.filter(({ name }) => active.includes(name) && !run.active.includes(name));
-  const activated = begun.flatMap((skill) => {
-    const { score = 0, reason = "" } = candidates.find(({ name }) => name === skill.name) ?? {};
-    return activationEvents(skill, { iteration, score, reason });
-  });
-  const gone = dropped.flatMap((name): RunEvent[] => [
-    { event: "skill_deactivated", data: { name, iteration } },
-    ...unboundServers(run, active, name).map(
-      (server): RunEvent => ({ event: "skill_mcp_unbound", data: { name, server, iteration } }),
-    ),
-  ]);
-  return [matched, ...gone, ...activated];
-}
-
-function bindingEvents(
-  record: Extract<AgentRecord, { type: "skill_mcp_bound" }>,
-  iteration: number,
-): RunEvent[] {
-  const { bound, lost } = bindingsOf(record);
-  return [
-    ...bound.map((data): RunEvent => ({ event: "skill_mcp_bound", data: { ...data, iteration } })),
-    ...lost.map((data): RunEvent => ({ event: "skill_mcp_bind_failed", data: { ...data, iteration } })),
-  ];
-}
-
-function activationEvents(
-  { name, description, allowed_tools }: AgentSkill,
-  why: { iteration: number; score: number; reason: string },
-): RunEvent[] {
-  const scoped: RunEvent[] =
-    allowed_tools.length === 0 ? [] : [{ event: "skill_scope_tools", data: { name, allowed_tools } }];
-  return [{ event: "skill_activated", data: { name, description, ...why, allowed_tools } }, ...scoped];
-}
-
-/** Events of a skill that a message named at its beginning. */
-function invocationEvents(name: string, { run }: AgentState): RunEvent[] {
-  const skill = run?.spec.skills.find((known) => known.name === name);
-  if (run === null || skill === undefined) return [];
-  return activationEvents(skill, { iteration: run.iterations, score: 0, reason: "named by the message" });
 }
