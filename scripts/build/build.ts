@@ -401,8 +401,7 @@ function lastGood(
 ): BuiltSkill | null {
   const previous = options.keepLastGood === true ? options.previous?.get(folder.path) : undefined;
   if (previous === undefined) return null;
-  const base = folder.file.slice(0, -"SKILL.md".length);
-  const shown = withoutFolder(faults.slice(0, MAX_FAULTS), base, previous.card.slug);
+  const shown = withoutFolder(faults.slice(0, MAX_FAULTS), folder.file, previous.card.slug);
   return { ...previous, card: { ...previous.card, stale: true }, faults: shown };
 }
 

@@ -8,11 +8,12 @@ import type { ModelRegistry } from "../../src/model/registry/definition.ts";
 import { type AssembledSkill, assembleSkill } from "../../src/skill/assemble.ts";
 import { blocksServing } from "../../src/skill/blocking-findings.ts";
 import type { Hash } from "../../src/skill/bundle.ts";
+import { Findings } from "../../src/skill/findings.ts";
 import type { HookReader } from "../../src/skill/hooks.ts";
 import type { KnownProviders } from "../../src/skill/known-providers.ts";
 import type { Card, Diagnostic, Manifest, SkillTool } from "../../src/skill/manifest.ts";
 import type { ProvidedTools } from "../../src/skill/missing-tools.ts";
-import { moduleDiagnostic } from "../../src/skill/module-fault.ts";
+import { reportFaults } from "../../src/skill/module-fault.ts";
 import type { ParsedSkill } from "../../src/skill/parse.ts";
 import { PACK_LIMITS } from "../../src/skill/tar.ts";
 import type { HandlerMaker } from "../../src/skill/tools-json/handlers.ts";
@@ -162,8 +163,9 @@ async function readFiles(
   const broken = [...assembly.broken, ...(folder.pluginUnreadable === undefined ? [] : [PLUGIN_PART])];
   const base = folder.file.slice(0, -"SKILL.md".length);
   if (described !== null && skill !== null) {
-    const at = { folder: folder.name, base, path: TYPED_FILE };
-    diagnostics.push(...disagreement(skill.record.manifest, described).map((f) => moduleDiagnostic(f, at)));
+    const findings = new Findings(folder.name, folder.file);
+    reportFaults(findings, disagreement(skill.record.manifest, described), TYPED_FILE);
+    diagnostics.push(...findings.list);
   }
   const seen = { imported, stamp: stampOf(imported ?? []), plugin: shared.stamp };
   const today = new Date().toISOString().slice(0, 10);

@@ -7,8 +7,9 @@ import { join } from "node:path";
 import type { BuildOptions, Message, Plugin } from "esbuild";
 import { sha256, utf8 } from "../../src/bytes.ts";
 import type { SourceFile } from "../../src/skill/bundle.ts";
+import { Findings } from "../../src/skill/findings.ts";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
-import { type ModuleFault, moduleDiagnostic } from "../../src/skill/module-fault.ts";
+import { type ModuleFault, reportFaults } from "../../src/skill/module-fault.ts";
 import { parseManifest } from "../../src/skill/parse.ts";
 import { checkSignature } from "../../src/skill/signed.ts";
 import { TOOLS_FILE } from "../../src/skill/tools-json/read.ts";
@@ -60,21 +61,22 @@ export async function expandTyped(
   signatures: SignaturePolicy | null,
 ): Promise<TypedFolder> {
   const source = files.find((entry) => entry.path === TYPED_FILE);
-  const handlers: ReadonlySet<string> = new Set();
-  if (source === undefined)
-    return { files: [...files], handlers, described: null, locations: null, diagnostics: [], read: [] };
-  const base = file.slice(0, -"SKILL.md".length);
-  const refuse = (faults: readonly ModuleFault[], read: string[] | null): TypedFolder => ({
+  const findings = new Findings(folder, file);
+  const unchanged = (read: string[] | null): TypedFolder => ({
     files: [...files],
-    handlers,
+    handlers: new Set(),
     described: null,
     locations: null,
-    diagnostics: faults.map((fault) => moduleDiagnostic(fault, { folder, base, path: TYPED_FILE })),
+    diagnostics: findings.list,
     read,
   });
-  const unsigned = signatures === null ? [] : await signatureFaults(files, { folder, file, signatures });
-  if (unsigned.length > 0)
-    return { files: [...files], handlers, described: null, locations: null, diagnostics: unsigned, read: [] };
+  const refuse = (faults: readonly ModuleFault[], read: string[] | null): TypedFolder => {
+    reportFaults(findings, faults, TYPED_FILE);
+    return unchanged(read);
+  };
+  if (source === undefined) return unchanged([]);
+  if (signatures !== null) await checkUnbuilt(findings, files, { folder, file, signatures });
+  if (findings.failed) return unchanged([]);
   const entry = `import { writeFileSync } from "node:fs"; import skill from "./skill.ts"; import { describeSkill } from ${importable("src/typed/describe.ts")}; import { stackOf } from ${importable(LOCATED)}; writeFileSync(${MESSAGE_FD}, JSON.stringify(describeSkill(skill, stackOf)) + "\\n");`;
   const program = await bundle(path, entry, { ...FOR_NODE, ...STACKS }, LOCATED);
   if ("faults" in program) return refuse(program.faults, null);
@@ -101,39 +103,34 @@ export async function expandTyped(
   made.push({ path: TOOLS_FILE, mode: 0o644, bytes: utf8(tools) });
   if (!hasText) made.push({ path: "SKILL.md", mode: 0o644, bytes: utf8(skillText(described)) });
   const kept = files.filter((entry) => entry.path !== TOOLS_FILE);
-  const diagnostics = answer.offline ? [] : [withNetwork({ folder, base })];
+  if (!answer.offline) {
+    const message = "The build ran skill.ts with access to the network: this machine cannot block it.";
+    const hint = "To block it, Linux needs user namespaces (unshare), or Python 3 with seccomp.";
+    findings.part(TYPED_FILE).info("typed_with_network", {}, message, hint);
+  }
   return {
     files: [...kept, ...made],
     handlers: scripts,
     described,
     locations,
-    diagnostics,
+    diagnostics: findings.list,
     read: program.read,
   };
 }
 
-/** Why a folder may not be run because of its signature, or without one. */
-async function signatureFaults(
+/** Whether the code of a folder may run: its signature, or that it has none, may be an error. */
+async function checkUnbuilt(
+  findings: Findings,
   files: readonly SourceFile[],
   location: { folder: string; file: string; signatures: SignaturePolicy },
-): Promise<Diagnostic[]> {
+): Promise<void> {
   const bytes = files.find((entry) => /^skill\.md$/i.test(entry.path))?.bytes;
   const byPath = new Map(files.map((entry) => [entry.path, entry.bytes]));
   const parsed = bytes === undefined ? null : parseManifest(bytes, { ...location, files: byPath });
   const manifest = parsed?.manifest ?? { name: location.folder };
-  const { diagnostics } = await checkSignature(files, manifest, { ...location, unbuilt: true }, sha256);
-  return diagnostics.filter(({ level }) => level === "error");
-}
-
-function withNetwork({ folder, base }: { folder: string; base: string }): Diagnostic {
-  return {
-    level: "info",
-    code: "typed_with_network",
-    skill: folder,
-    file: `${base}${TYPED_FILE}`,
-    message: "The build ran skill.ts with access to the network: this machine cannot block it.",
-    hint: "To block it, Linux needs user namespaces (unshare), or Python 3 with seccomp.",
-  };
+  const all = new Findings(location.folder, location.file);
+  await checkSignature(all, files, manifest, { ...location, unbuilt: true }, sha256);
+  findings.list.push(...all.list.filter(({ level }) => level === "error"));
 }
 
 /** The contradictions between a SKILL.md and a skill.ts in the same folder. */

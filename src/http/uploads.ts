@@ -15,6 +15,7 @@ import { readWhole } from "../run/large-body.ts";
 import { dropSkill, uploadSkill } from "../run/upload.ts";
 import { grantedTo } from "../run/variables.ts";
 import type { SourceFile } from "../skill/bundle.ts";
+import { Findings } from "../skill/findings.ts";
 import { readTar, TarError } from "../skill/tar.ts";
 import { FolderError, skillFiles, warnNotGranted } from "../skill/uploaded.ts";
 import { readZip, ZipError } from "../skill/zip.ts";
@@ -46,10 +47,11 @@ export async function putSkill(context: RequestContext, params: Params): Promise
   const { saved, record, existed, catalog, diagnostics, positions } = await uploadSkill(context, files, slug);
   if (existed || record.manifest.daemon !== undefined) redeclare(context, caller.tenant);
   const granted = grantedTo(settings, caller.tenant, slug);
-  const location = { folder: slug, file: "SKILL.md", positions };
-  const warnings = [...diagnostics, ...warnNotGranted(record, granted, location)];
+  const findings = new Findings(slug, "SKILL.md", positions);
+  findings.list.push(...diagnostics);
+  warnNotGranted(findings, slug, record, granted);
   return jsonAnswer(
-    { ...shown(saved, catalog), warnings },
+    { ...shown(saved, catalog), warnings: findings.list },
     { status: existed ? 200 : 201, headers: { location: `/skills/${slug}` } },
   );
 }

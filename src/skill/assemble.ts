@@ -6,18 +6,19 @@
 import { sha256 } from "../bytes.ts";
 import { blocksServing } from "./blocking-findings.ts";
 import { card, type Hash, makeRecord, type RecordExtras, type SourceFile } from "./bundle.ts";
-import { skillFileName } from "./file-text.ts";
+import { reportName, skillFileName } from "./file-text.ts";
+import { Findings } from "./findings.ts";
 import { findHooks, type HookReader } from "./hooks.ts";
 import { SHIPPED } from "./known-providers.ts";
 import type { Card, Diagnostic, SkillRecord } from "./manifest.ts";
-import { missingTools, type ProvidedTools } from "./missing-tools.ts";
+import { checkNamedTools, type ProvidedTools } from "./missing-tools.ts";
 import { type ParsedSkill, type ParseSource, parseManifest } from "./parse.ts";
 import { checkSignature } from "./signed.ts";
 import { type HandlerMaker, makeTools } from "./tools-json/handlers.ts";
 import { unbundled } from "./tools-json/unbundled.ts";
 import type { SignaturePolicy } from "./trust.ts";
-import { undeclaredVariables } from "./undeclared-variables.ts";
-import { checkUploaded, checkUploadedFiles } from "./uploaded.ts";
+import { warnUndeclared } from "./undeclared-variables.ts";
+import { checkUploaded } from "./uploaded.ts";
 import { findWorkflows, type GraphReader } from "./workflow-files.ts";
 import { brokenParts } from "./working-parts.ts";
 import { checkFileOutput } from "./workspace-tools.ts";
@@ -84,63 +85,43 @@ export async function assembleSkill(
   const byPath = new Map(files.map(({ path, bytes }) => [path, bytes]));
   const name = skillFileName(files.map(({ path }) => path)) ?? "SKILL.md";
   const content = byPath.get(name) ?? new Uint8Array();
-  const parsed = parseManifest(content, {
-    folder,
-    file,
-    files: byPath,
-    providers,
-    ...(options.slug === undefined ? {} : { slug: options.slug }),
-  });
-  if (name !== "SKILL.md") parsed.diagnostics.unshift(otherName(folder, file, name));
-  const { manifest, body, positions, diagnostics } = parsed;
-  const base = file.slice(0, -"SKILL.md".length);
-  const make = options.handlers ?? unbundled(files);
-  const source = { folder, base, keyVariables: providers.key_variables };
+  const slug = options.slug === undefined ? {} : { slug: options.slug };
+  const parsed = parseManifest(content, { folder, file, files: byPath, providers, ...slug });
+  const { manifest, body, positions } = parsed;
+  const findings = new Findings(folder, file, positions);
+  const diagnostics = findings.list;
+  if (name !== "SKILL.md") reportName(findings, name);
+  diagnostics.push(...parsed.diagnostics);
+  const makers = { make: options.handlers ?? unbundled(files), hash };
+  const keyVariables = providers.key_variables;
   if (manifest === null) {
     // Reports faults of the skill's tools together with those of its text.
-    const { diagnostics: ofTools } = await makeTools(files, source, { make, hash });
-    return { skill: null, positions, broken: [], diagnostics: [...diagnostics, ...ofTools] };
+    await makeTools(findings, files, { keyVariables }, makers);
+    return { skill: null, positions, broken: [], diagnostics };
   }
-  if (uploadedBy !== undefined) {
-    diagnostics.push(...checkUploaded(manifest, { folder, file, positions }));
-    diagnostics.push(...checkUploadedFiles(files, folder));
-  }
-  const signed = await checkSignature(files, manifest, options, hash);
-  diagnostics.push(...signed.diagnostics);
-  const read = hooks === undefined ? null : await findHooks(files, { folder, file }, hooks);
-  diagnostics.push(...(read?.diagnostics ?? []));
+  if (uploadedBy !== undefined) checkUploaded(findings, manifest, files);
+  const signature = await checkSignature(findings, files, manifest, options, hash);
+  const read = hooks === undefined ? null : await findHooks(findings, files, hooks);
   const taken = manifest.llm?.tools.map(({ name }) => name) ?? [];
-  const { tools, started, ...made } = await makeTools(files, { ...source, taken }, { make, hash });
-  diagnostics.push(...made.diagnostics);
+  const { tools, started, ...made } = await makeTools(findings, files, { keyVariables, taken }, makers);
   const flows =
-    options.workflows === undefined
-      ? null
-      : await findWorkflows(files, { folder, base }, options.workflows, hash);
-  diagnostics.push(...(flows?.diagnostics ?? []));
+    options.workflows === undefined ? null : await findWorkflows(findings, files, options.workflows, hash);
   const workflows = flows?.workflows ?? [];
   const broken = brokenParts(made.broken, flows?.broken ?? []);
-  if (options.provided !== undefined)
-    diagnostics.push(...missingTools(manifest, tools ?? [], options.provided, { folder, file, positions }));
-  diagnostics.push(
-    ...checkFileOutput(
-      { manifest, body, files, tools: tools ?? [], ...options.location },
-      { folder, file, positions },
-    ),
-  );
-  if (tools !== null)
-    diagnostics.push(...undeclaredVariables({ manifest, body, tools, files }, { folder, file }));
+  if (options.provided !== undefined) checkNamedTools(findings, manifest, tools ?? [], options.provided);
+  checkFileOutput(findings, { manifest, body, files, tools: tools ?? [], ...options.location });
+  if (tools !== null) warnUndeclared(findings, { manifest, body, tools, files });
   if (diagnostics.some(blocksServing)) return { skill: null, positions, broken, diagnostics };
-  const kept = withoutFolder(diagnostics, base, manifest.slug);
-  const hookModule =
-    read?.hooks == null ? null : { sha256: await hash(read.hooks.bytes), bytes: read.hooks.bytes };
+  const kept = withoutFolder(diagnostics, file, manifest.slug);
+  const hookModule = read === null ? null : { sha256: await hash(read.bytes), bytes: read.bytes };
   const extras: RecordExtras = {
-    ...(hookModule === null
+    ...(hookModule === null || read === null
       ? {}
-      : { hooks: { module: hookModule.sha256, exports: read?.hooks?.exports ?? [] } }),
+      : { hooks: { module: hookModule.sha256, exports: read.exports } }),
     ...(tools === null ? {} : { tools }),
     ...(workflows.length === 0 ? {} : { workflows }),
     ...(kept.length === 0 ? {} : { diagnostics: kept }),
-    ...(signed.signature === null ? {} : { signature: signed.signature }),
+    ...(signature === null ? {} : { signature }),
     ...(uploadedBy === undefined ? {} : { uploaded_by: uploadedBy }),
     ...(options.stored === undefined ? {} : { stored: options.stored }),
     ...options.location,
@@ -159,8 +140,12 @@ export async function assembleSkill(
   return { skill, positions, broken, diagnostics };
 }
 
-/** As in the record, which does not depend on the folder's place: `file` is relative to the skill's folder. */
-export function withoutFolder(diagnostics: readonly Diagnostic[], base: string, slug: string): Diagnostic[] {
+/**
+ * As in the record, which does not depend on the folder's place: `file` is relative to the skill's folder.
+ * @param file SKILL.md relative to the root
+ */
+export function withoutFolder(diagnostics: readonly Diagnostic[], file: string, slug: string): Diagnostic[] {
+  const base = file.slice(0, file.lastIndexOf("/") + 1);
   // The skill is not to blame for its folder's name.
   const own = diagnostics.filter(({ code }) => code !== "name_directory_mismatch");
   return own.slice(0, MAX_DIAGNOSTICS).map((diagnostic) => ({
@@ -168,9 +153,4 @@ export function withoutFolder(diagnostics: readonly Diagnostic[], base: string, 
     skill: slug,
     file: diagnostic.file.startsWith(base) ? diagnostic.file.slice(base.length) : diagnostic.file,
   }));
-}
-
-function otherName(skill: string, file: string, name: string): Diagnostic {
-  const message = `The file is called ${name}; other readers of skills look for SKILL.md.`;
-  return { level: "warning", code: "file_name_case", skill, file, message, hint: "Rename it to SKILL.md." };
 }

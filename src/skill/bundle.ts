@@ -2,11 +2,12 @@
 import { sha256, utf8 } from "../bytes.ts";
 import { canonicalJson } from "./canonical.ts";
 import { executables } from "./command.ts";
+import { Findings } from "./findings.ts";
 import type { BundledFile, Card, Catalog, Diagnostic, Manifest, SkillRecord } from "./manifest.ts";
 import { byteOrder } from "./path.ts";
 import type { RouteTable } from "./route.ts";
 import { packTar, type TarFile } from "./tar.ts";
-import type { SkillLocation } from "./tree.ts";
+import type { Position } from "./tree.ts";
 import { sentVariables } from "./variables.ts";
 import { givesWorkspaceTools, wantsWorkspaceTools } from "./workspace-tools.ts";
 
@@ -152,31 +153,28 @@ export async function makeCatalog(
   return { catalog, id: await hash(utf8(json)), json, openapi: { digest, text: openapi } };
 }
 
-/** What the check across skills needs to know about a skill. */
-interface Served extends SkillLocation {
-  manifest: Manifest;
-}
-
 /**
  * Enters a skill into the table of slugs and routes. Returns the diagnostic if an earlier skill (of a folder or
  * uploaded) holds the slug, the route, or the path above the route.
+ * @param positions of the top-level fields
  */
-export function claimAddress(table: RouteTable, skill: Served): Diagnostic | null {
-  const { slug, route } = skill.manifest;
+export function claimAddress(
+  table: RouteTable,
+  {
+    folder,
+    file,
+    manifest: { name, slug, route },
+    positions,
+  }: { folder: string; file: string; manifest: Manifest; positions: ReadonlyMap<string, Position> },
+): Diagnostic | null {
   // Folders of one name are common in a collection. A root that is itself a skill has a name alone.
-  const folder = skill.file.split("/").slice(0, -1).join("/") || skill.folder;
-  const conflict = table.claim({ folder, slug, route });
+  const conflict = table.claim({ folder: file.split("/").slice(0, -1).join("/") || folder, slug, route });
   if (conflict === null) return null;
-  const field = skill.positions.has(conflict.field) ? conflict.field : "name";
-  return {
-    level: "error",
-    code: conflict.code,
-    skill: skill.folder,
-    file: skill.file,
-    ...skill.positions.get(field),
-    field,
-    value: JSON.stringify(conflict.field === "route" ? route : skill.manifest.name),
-    message: conflict.message,
-    hint: field === "name" ? "Rename one of the two skills." : "Choose another route for one of the two.",
-  };
+  const findings = new Findings(folder, file, positions);
+  const field = positions.has(conflict.field) ? conflict.field : "name";
+  const location = findings.field(field, conflict.field === "route" ? route : name);
+  const hint =
+    field === "name" ? "Rename one of the two skills." : "Choose another route for one of the two.";
+  findings.error(conflict.code, location, conflict.message, hint);
+  return findings.list[0] ?? null;
 }

@@ -51,6 +51,12 @@ export function noteSize(findings: Findings, text: string, body: string): void {
     );
 }
 
+/** Reports that SKILL.md has another name. */
+export function reportName(findings: Findings, name: string): void {
+  const message = `The file is called ${name}; other readers of skills look for SKILL.md.`;
+  findings.warning("file_name_case", {}, message, "Rename it to SKILL.md.");
+}
+
 /** Reports that a file is not UTF-8. @param refused whether that is an error */
 export function reportEncoding(findings: Findings, refused: boolean): void {
   const hint = "Save the file as UTF-8.";

@@ -3,9 +3,9 @@
  * the file unchanged, which works for JavaScript without imports. Pure.
  */
 import type { SourceFile } from "./bundle.ts";
+import type { Findings } from "./findings.ts";
 import { words } from "./javascript.ts";
-import type { Diagnostic } from "./manifest.ts";
-import { type ModuleFault, moduleDiagnostic } from "./module-fault.ts";
+import { type ModuleFault, reportFaults } from "./module-fault.ts";
 
 const HOOK_FILES = ["hooks.ts", "hooks.js"] as const;
 /** Largest module. An isolate parses it on first use. */
@@ -20,24 +20,18 @@ export interface MadeHooks {
 /** Bundles the file into a module, or returns its faults. */
 export type HookReader = (source: SourceFile) => Promise<MadeHooks | { faults: ModuleFault[] }>;
 
-/**
- * Bundles the hooks among a skill's files; `hooks: null` if it has none, or a faulty one.
- * @param file SKILL.md relative to the root, for diagnostics
- */
+/** Bundles the hooks among a skill's files; `null` if it has none, or faulty ones. */
 export async function findHooks(
+  findings: Findings,
   files: readonly SourceFile[],
-  { folder, file }: { folder: string; file: string },
   read: HookReader,
-): Promise<{ hooks: MadeHooks | null; diagnostics: Diagnostic[] }> {
+): Promise<MadeHooks | null> {
   const [source, second] = files.filter(({ path }) => HOOK_FILES.some((name) => name === path));
-  if (source === undefined) return { hooks: null, diagnostics: [] };
+  if (source === undefined) return null;
   const made = second === undefined ? await read(source) : { faults: [TWO_FILES] };
   const faults = "faults" in made ? made.faults : faultsOf(made);
-  if (!("faults" in made) && faults.length === 0) return { hooks: made, diagnostics: [] };
-  const base = file.slice(0, -"SKILL.md".length);
-  const location = { folder, base, path: source.path };
-  const diagnostics = faults.map((fault) => moduleDiagnostic(fault, location));
-  return { hooks: null, diagnostics };
+  reportFaults(findings, faults, source.path);
+  return "faults" in made || faults.length > 0 ? null : made;
 }
 
 const TWO_FILES: ModuleFault = {

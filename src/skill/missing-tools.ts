@@ -1,7 +1,7 @@
 /** Tools that a skill needs and nothing provides, and what the skill cannot do without them. Pure. */
-import type { Diagnostic, Manifest, SkillTool } from "./manifest.ts";
+import type { Findings } from "./findings.ts";
+import type { Manifest, SkillTool } from "./manifest.ts";
 import { allowedTools, SUB_AGENT, toolsNamed, WORKSPACE_TOOLS } from "./tool-names.ts";
-import type { SkillLocation } from "./tree.ts";
 
 /** The tools that a deployment gives skills in addition to their own. */
 export interface ProvidedTools {
@@ -30,14 +30,14 @@ const LOSSES: readonly (readonly [pattern: RegExp, loss: string])[] = [
  * One warning that names all tools of `allowed-tools` and `tool_scope` that nothing provides; none if each is provided.
  * @param own those of its tools.json
  */
-export function missingTools(
+export function checkNamedTools(
+  findings: Findings,
   manifest: Manifest,
   own: readonly Pick<SkillTool, "name">[],
   { mcp_servers, workspace_tools }: ProvidedTools,
-  { folder, file, positions }: SkillLocation,
-): Diagnostic[] {
+): void {
   const { allowed_tools, tool_scope, llm, activation = {}, workspace_tools: declared = true } = manifest;
-  if (llm === undefined) return [];
+  if (llm === undefined) return;
   const workspace =
     !workspace_tools || declared === false ? [] : declared === true ? WORKSPACE_TOOLS : declared;
   const offered = [...BUILT_IN, ...workspace, ...[...llm.tools, ...own].map(({ name }) => name)];
@@ -52,21 +52,15 @@ export function missingTools(
     toolsNamed(tool, offered).length > 0;
   const named = new Set([...(allowed_tools ?? []), ...(tool_scope ?? [])]);
   const missing = [...named].filter((entry) => allowedTools([entry]).some(({ tool }) => !provided(tool)));
-  if (missing.length === 0) return [];
+  if (missing.length === 0) return;
   const losses = new Set(missing.map((entry) => lossOf(allowedTools([entry])[0]?.tool ?? entry)));
   const field = missing.some((entry) => allowed_tools?.includes(entry)) ? "allowed-tools" : "tool_scope";
-  return [
-    {
-      level: "warning",
-      code: "tool_not_provided",
-      skill: folder,
-      file,
-      ...positions.get(field),
-      field,
-      message: `Nothing provides ${missing.join(", ")}: the skill cannot ${[...losses].join(", or ")}.`,
-      hint: "Remove what it does not need, write a tool of that name (letter case does not count), or name the tool of an MCP server as <server>__<tool>.",
-    },
-  ];
+  findings.warning(
+    "tool_not_provided",
+    findings.field(field),
+    `Nothing provides ${missing.join(", ")}: the skill cannot ${[...losses].join(", or ")}.`,
+    "Remove what it does not need, write a tool of that name (letter case does not count), or name the tool of an MCP server as <server>__<tool>.",
+  );
 }
 
 function lossOf(tool: string): string {

@@ -1,7 +1,7 @@
 /** A fault of a module of a skill: its hooks, or a tool's handler. */
-import type { Diagnostic } from "./manifest.ts";
+import type { Findings } from "./findings.ts";
 
-/** `at` is the place in the file that `file` names (default: the module itself). */
+/** `at` is the place in the file that `file` names (default: the module itself); without `at` there is no `file`. */
 export interface ModuleFault {
   code: string;
   message: string;
@@ -12,14 +12,8 @@ export interface ModuleFault {
   at?: { line: number; column: number };
 }
 
-/**
- * @param folder the skill's, for the diagnostic
- * @param base path from the root to the skill's folder: empty, or ending in `/`
- * @param path the module's
- */
-export function moduleDiagnostic(
-  { code, message, hint, file, at }: ModuleFault,
-  { folder, base, path }: { folder: string; base: string; path: string },
-): Diagnostic {
-  return { level: "error", code, skill: folder, file: base + (file ?? path), ...at, message, hint };
+/** @param path the module's, in the skill's folder */
+export function reportFaults(findings: Findings, faults: readonly ModuleFault[], path: string): void {
+  for (const { code, message, hint, file = path, at } of faults)
+    findings.part(file).error(code, at === undefined ? {} : { at }, message, hint);
 }

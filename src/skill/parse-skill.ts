@@ -3,7 +3,7 @@
  * of it. Import it lazily in the Worker, since it evaluates the `yaml` module.
  */
 import { type AgentSkillText, readAgentSkill, unifySpelling } from "./agent-skill.ts";
-import { decodeText, noteSize, reportEncoding } from "./file-text.ts";
+import { decodeText, noteSize, reportEncoding, reportName } from "./file-text.ts";
 import { Findings } from "./findings.ts";
 import { readFrontmatter, reportRemedies } from "./frontmatter/read.ts";
 import type { Diagnostic } from "./manifest.ts";
@@ -42,13 +42,7 @@ export function parseSkill(content: Uint8Array | string, source: SkillSource = {
   } else if (!valid) reportEncoding(strict, true);
   else validateStrictly(strict, text, directory);
   const lenient = found();
-  if (fileName !== "SKILL.md")
-    lenient.warning(
-      "file_name_case",
-      {},
-      `The file is called ${fileName}, not SKILL.md.`,
-      "Rename it to SKILL.md.",
-    );
+  if (fileName !== "SKILL.md") reportName(lenient, fileName);
   if (!valid) reportEncoding(lenient, false);
   const { root, body, remedies } = readFrontmatter(text, lenient);
   reportRemedies(lenient, remedies, false);

@@ -1,19 +1,18 @@
 /** Checks a skill's signature when it is built or uploaded. */
 import type { Hash, SourceFile } from "./bundle.ts";
 import { SIGNATURE_FILE } from "./file-text.ts";
-import type { Diagnostic, Manifest, SkillRecord } from "./manifest.ts";
+import type { Findings } from "./findings.ts";
+import type { Manifest, SkillRecord } from "./manifest.ts";
 import { verifyFiles } from "./signature.ts";
 import { NO_SIGNATURES, needsSignature, type SignaturePolicy, signatureFault } from "./trust.ts";
 
-interface Location {
-  folder: string;
-  file: string;
+interface Terms {
   /** The tenant that uploads it. */
   uploadedBy?: string;
   /** Absent: no check whether the signer is trusted. */
   signatures?: SignaturePolicy;
   /** The files are those of a typed skill's folder, before the build has added its own. */
-  unbuilt?: true;
+  unbuilt?: boolean;
 }
 
 /**
@@ -21,27 +20,22 @@ interface Location {
  * deployment requires a signature.
  */
 export async function checkSignature(
+  skill: Findings,
   files: readonly SourceFile[],
   manifest: Pick<Manifest, "name" | "activation">,
-  { folder, file, uploadedBy, signatures, unbuilt }: Location,
+  { uploadedBy, signatures, unbuilt = false }: Terms,
   hash: Hash,
-): Promise<{ signature: NonNullable<SkillRecord["signature"]> | null; diagnostics: Diagnostic[] }> {
-  const verified = await verifyFiles(files, hash, { unbuilt: unbuilt === true });
-  const base = file.slice(0, -"SKILL.md".length);
-  const of = { skill: folder, file: `${base}${SIGNATURE_FILE}` };
+): Promise<NonNullable<SkillRecord["signature"]> | null> {
+  const findings = skill.part(SIGNATURE_FILE);
+  const verified = await verifyFiles(files, hash, { unbuilt });
   if (verified !== null && "fault" in verified) {
     const message = `The signature is invalid: ${verified.fault}.`;
     const hint = "If the files are correct, sign the folder again with hull sign, or remove SKILL.sig.";
-    return {
-      signature: null,
-      diagnostics: [{ ...of, level: "error", code: "signature_invalid", message, hint }],
-    };
+    findings.error("signature_invalid", {}, message, hint);
+    return null;
   }
-  const diagnostics: Diagnostic[] = [];
-  if (verified !== null) {
-    const message = `The skill has a valid signature of ${verified.signer}.`;
-    diagnostics.push({ ...of, level: "info", code: "signature_holds", message });
-  }
+  if (verified !== null)
+    findings.info("signature_holds", {}, `The skill has a valid signature of ${verified.signer}.`);
   const signed = {
     manifest,
     ...(verified === null ? {} : { signature: verified }),
@@ -51,11 +45,11 @@ export async function checkSignature(
   const fault = needsSignature(signed, policy) ? signatureFault(signed, policy) : null;
   if (fault?.error === "UnsignedSkillError") {
     const hint = "Sign the folder with hull sign <dir> --key <pem>.";
-    diagnostics.push({ ...of, level: "error", code: "signature_missing", message: fault.message, hint });
+    findings.error("signature_missing", {}, fault.message, hint);
   } else if (fault !== null && signatures !== undefined) {
     const hint =
       "hull.toml names the signers that the deployment trusts in [signatures] trusted_signers, and the skill names its own in trusted-signers.";
-    diagnostics.push({ ...of, level: "error", code: "signer_untrusted", message: fault.message, hint });
+    findings.error("signer_untrusted", {}, fault.message, hint);
   }
-  return { signature: verified, diagnostics };
+  return verified;
 }

@@ -8,6 +8,7 @@ import { ArchivePaths } from "./archive-paths.ts";
 import type { SourceFile } from "./bundle.ts";
 import { brokenUploadRules } from "./field-rules.ts";
 import { skillFileName } from "./file-text.ts";
+import { Findings } from "./findings.ts";
 import { SHIPPED } from "./known-providers.ts";
 import type { Diagnostic } from "./manifest.ts";
 import { parseSkill } from "./parse-skill.ts";
@@ -74,21 +75,16 @@ export async function readStoredSkill(
   if (rules.checks_directory && directory !== null && folded(directory) !== folded(name)) {
     throw refused(`the folder is called "${directory}", but the field name of ${fileName} says "${name}"`);
   }
-  const tools = await makeTools(
-    own,
-    { folder: name, base: "", keyVariables: SHIPPED.key_variables },
-    {
-      make: unbundled(own),
-      hash: sha256,
-    },
-  );
+  const tools = new Findings(name, "SKILL.md");
+  const makers = { make: unbundled(own), hash: sha256 };
+  await makeTools(tools, own, { keyVariables: SHIPPED.key_variables }, makers);
   const placed = own.map((file) => ({ ...file, path: `${name}/${file.path}` }));
   return {
     name,
     description,
     directory: directory ?? name,
     zip: packZip(placed),
-    diagnostics: [...diagnostics, ...tools.diagnostics],
+    diagnostics: [...diagnostics, ...tools.list],
   };
 }
 

@@ -7,16 +7,6 @@ export interface Position {
   column: number;
 }
 
-/** Where a skill's text stands, for diagnostics about its fields. */
-export interface SkillLocation {
-  /** For messages and as the diagnostic's `skill`. */
-  folder: string;
-  /** SKILL.md relative to the root. */
-  file: string;
-  /** Positions of the top-level fields. */
-  positions: ReadonlyMap<string, Position>;
-}
-
 interface ScalarNode {
   kind: "scalar";
   value: string | number | boolean | null;

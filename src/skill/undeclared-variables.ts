@@ -1,6 +1,7 @@
 /** Variables that a skill documents, or that its handlers read, but that they do not get. Pure. */
 import { PROVIDER_KEY_VARIABLES } from "../secrets.ts";
-import type { Diagnostic, Manifest, SkillTool } from "./manifest.ts";
+import type { Findings } from "./findings.ts";
+import type { Manifest, SkillTool } from "./manifest.ts";
 import { variablesOf } from "./variables.ts";
 
 interface Skill {
@@ -52,41 +53,31 @@ function variablesIn(bytes: Uint8Array | undefined): Map<string, number> {
  * and nothing requests: an operator would set it, but nothing would receive it. The code of a typed skill holds that of
  * its packages, so Hull does not search it.
  */
-export function undeclaredVariables(
-  { manifest, body, tools, files }: Skill,
-  { folder, file }: { folder: string; file: string },
-): Diagnostic[] {
-  if (!tools.some(({ script }) => script !== undefined)) return [];
-  const base = file.slice(0, file.lastIndexOf("/") + 1);
-  const common = { level: "warning", code: "variable_not_declared", skill: folder, field: "x-env" } as const;
-  const asked = new Set(variablesOf({ manifest, tools }));
+export function warnUndeclared(findings: Findings, { manifest, body, tools, files }: Skill): void {
+  if (!tools.some(({ script }) => script !== undefined)) return;
+  const path = "x-env";
+  const known = new Set(variablesOf({ manifest, tools }));
   const byPath = new Map(files.map(({ path, bytes }) => [path, bytes]));
-  const read = byPath.has("skill.ts")
-    ? []
-    : tools.flatMap(({ name: tool, script = "", source = script, env }) =>
-        Array.from(variablesIn(byPath.get(source)), ([name, line]) => ({ tool, env, source, name, line })),
-      );
-  const missed = read.filter(({ env, name }) => !env.includes(name));
-  const known = new Set([...asked, ...missed.map(({ name }) => name)]);
-  return [
-    ...missed.map(({ tool, source, name, line }) => ({
-      ...common,
-      file: base + source,
-      line,
-      value: JSON.stringify(name),
-      message: `${source} reads the variable ${name}, which ${tool} does not ask for, so it is never set.`,
-      hint: hint(name, tool),
-    })),
-    ...documentedVariables(body)
-      .filter((name) => !known.has(name))
-      .map((name) => ({
-        ...common,
-        file,
-        value: JSON.stringify(name),
-        message: `SKILL.md documents the variable ${name}, but no tool asks for it, so no tool gets it.`,
-        hint: hint(name, "the tools that need it"),
-      })),
-  ];
+  for (const { name: tool, script = "", source = script, env } of byPath.has("skill.ts") ? [] : tools) {
+    for (const [name, line] of variablesIn(byPath.get(source))) {
+      if (env.includes(name)) continue;
+      known.add(name);
+      const message = `${source} reads the variable ${name}, which ${tool} does not ask for, so it is never set.`;
+      findings
+        .part(source)
+        .warning("variable_not_declared", { path, at: { line }, value: name }, message, hint(name, tool));
+    }
+  }
+  for (const name of documentedVariables(body)) {
+    if (known.has(name)) continue;
+    const message = `SKILL.md documents the variable ${name}, but no tool asks for it, so no tool gets it.`;
+    findings.warning(
+      "variable_not_declared",
+      { path, value: name },
+      message,
+      hint(name, "the tools that need it"),
+    );
+  }
 }
 
 const hint = (name: string, tools: string): string =>

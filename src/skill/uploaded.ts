@@ -3,10 +3,10 @@ import { firstOf } from "../cut.ts";
 import type { SourceFile } from "./bundle.ts";
 import { commandsOf } from "./command.ts";
 import { skillFileName } from "./file-text.ts";
+import type { Findings } from "./findings.ts";
 import { type IgnoreLevel, type IgnoreRule, isIgnored, parseIgnore } from "./ignore.ts";
 import { secretIn } from "./lint.ts";
-import type { Diagnostic, Manifest, SkillRecord } from "./manifest.ts";
-import type { SkillLocation } from "./tree.ts";
+import type { Manifest, SkillRecord } from "./manifest.ts";
 import { sentVariables, variablesOf } from "./variables.ts";
 import { WORKSPACE_GRANT } from "./workspace-settings.ts";
 import { givesWorkspaceTools } from "./workspace-tools.ts";
@@ -98,38 +98,29 @@ function isLeftOut(path: string, levels: readonly IgnoreLevel[]): boolean {
   return isIgnored(path, false, levels);
 }
 
-/** What is forbidden to an uploaded skill, but not to the deployment's own: commands with an absolute path. */
-export function checkUploaded(manifest: Manifest, location: SkillLocation): Diagnostic[] {
-  return commandsOf(manifest).flatMap(([field, [program = ""]]) => {
-    if (!program.startsWith("/")) return [];
-    const finding = {
-      code: "command_absolute",
-      level: "error" as const,
-      field,
-      value: JSON.stringify(program),
-    };
+/**
+ * What is forbidden to an uploaded skill, but not to the deployment's own: commands with an absolute path. Warns about
+ * keys in its files, which every user of the skill could read.
+ */
+export function checkUploaded(findings: Findings, manifest: Manifest, files: readonly SourceFile[]): void {
+  for (const [field, [program = ""]] of commandsOf(manifest)) {
+    if (!program.startsWith("/")) continue;
     const message = `The program ${program} has an absolute path, which an uploaded skill may not use.`;
     const hint = "Name a program on PATH, such as python3, or a file of the skill, such as ./run.sh.";
-    return [{ ...at(field, location), ...finding, message, hint }];
-  });
-}
-
-/**
- * Findings about an upload's files: keys that every user of the skill could read, and files that only the build can
- * make.
- */
-export function checkUploadedFiles(files: readonly SourceFile[], skill: string): Diagnostic[] {
-  const found: Diagnostic[] = files.flatMap(({ path, bytes }) => {
+    findings.error("command_absolute", findings.field(field, program), message, hint);
+  }
+  for (const { path, bytes } of files) {
     const secret = secretIn(path, bytes);
-    return secret === null ? [] : [{ level: "warning", skill, file: path, ...secret }];
-  });
+    if (secret === null) continue;
+    const { code, line, message, hint } = secret;
+    findings.part(path).warning(code, { at: { line } }, message, hint);
+  }
   const has = (name: string) => files.some(({ path }) => path === name);
   if (has("skill.ts") && !has("tools.json")) {
     const message = "Hull does not build the skill.ts of an upload into tools.json and handlers.";
     const hint = "Use hull upload, which does that, or let the operator publish the folder.";
-    found.push({ level: "error", code: "typed_needs_build", skill, file: "skill.ts", message, hint });
+    findings.part("skill.ts").error("typed_needs_build", {}, message, hint);
   }
-  return found;
 }
 
 /**
@@ -137,40 +128,24 @@ export function checkUploadedFiles(files: readonly SourceFile[], skill: string):
  * skill wants.
  */
 export function warnNotGranted(
+  findings: Findings,
+  slug: string,
   record: Pick<SkillRecord, "manifest" | "tools" | "wants_workspace_tools">,
   granted: ReadonlySet<string>,
-  location: SkillLocation,
-): Diagnostic[] {
+): void {
   const { manifest, tools = [] } = record;
-  const missing = variablesOf({ manifest, tools }).filter((name) => !granted.has(name));
+  const grants = (name: string): string => `HULL_GRANTS, e.g. ${JSON.stringify({ [slug]: [name] })}.`;
   const sentNames = sentVariables(manifest);
-  const warnings: Diagnostic[] = missing.map((name) => {
+  for (const name of variablesOf({ manifest, tools })) {
+    if (granted.has(name)) continue;
     const sent = manifest.proxy === undefined ? "mcp_servers" : "proxy";
     const field = manifest.tool_env.includes(name) ? "tool_env" : sentNames.includes(name) ? sent : "x-env";
     const message = `Nobody granted this skill the variable ${name}, so the skill does not get it.`;
-    const hint = `The operator grants it in HULL_GRANTS, e.g. ${grantOf(location, name)}.`;
-    const finding = {
-      code: "variable_not_granted",
-      level: "warning" as const,
-      field,
-      value: JSON.stringify(name),
-    };
-    return { ...at(field, location), ...finding, message, hint };
-  });
-  if (!givesWorkspaceTools(record) || granted.has(WORKSPACE_GRANT)) return warnings;
+    const hint = `The operator grants it in ${grants(name)}`;
+    findings.warning("variable_not_granted", findings.field(field, name), message, hint);
+  }
+  if (!givesWorkspaceTools(record) || granted.has(WORKSPACE_GRANT)) return;
   const message = "The skill wants tools to read files and to run commands, but nobody granted it any.";
-  const hint = `The operator grants them in HULL_GRANTS, e.g. ${grantOf(location, WORKSPACE_GRANT)}.`;
-  const finding = { level: "warning" as const, code: "workspace_tools_not_granted" };
-  return [...warnings, { ...at("allowed-tools", location), ...finding, message, hint }];
+  const hint = `The operator grants them in ${grants(WORKSPACE_GRANT)}`;
+  findings.warning("workspace_tools_not_granted", findings.place("allowed-tools"), message, hint);
 }
-
-const grantOf = ({ folder }: SkillLocation, name: string): string => JSON.stringify({ [folder]: [name] });
-
-const at = (
-  field: string,
-  { folder, file, positions }: SkillLocation,
-): Pick<Diagnostic, "skill" | "file" | "line" | "column"> => ({
-  skill: folder,
-  file,
-  ...positions.get(field.replace(/[[.].*$/, "")),
-});

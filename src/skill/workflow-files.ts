@@ -6,7 +6,7 @@
 import { unmarkedUtf8, utf8 } from "../bytes.ts";
 import type { Hash, SourceFile } from "./bundle.ts";
 import { canonicalJson } from "./canonical.ts";
-import { Findings } from "./findings.ts";
+import type { Findings } from "./findings.ts";
 import { readYaml } from "./frontmatter/yaml.ts";
 import type { Diagnostic, Json, JsonObject, SkillWorkflow } from "./manifest.ts";
 import { parseJsonTree } from "./tools-json/json-tree.ts";
@@ -38,30 +38,25 @@ interface FoundWorkflows {
   workflows: SkillWorkflow[];
   /** Names of the workflows that an error leaves out. */
   broken: string[];
-  diagnostics: Diagnostic[];
 }
 
 /** The name of the workflow whose file a finding names. */
 export const workflowNamed = ({ file }: Diagnostic): string | undefined =>
   FILE.exec(file.slice(file.lastIndexOf(FOLDER)))?.[1];
 
-/**
- * Reads the workflows among a skill's files.
- * @param base what leads from the root to the skill's folder: empty, or ending in `/`
- */
+/** Reads the workflows among a skill's files. */
 export async function findWorkflows(
+  skill: Findings,
   files: readonly SourceFile[],
-  { folder, base }: { folder: string; base: string },
   read: GraphReader,
   hash: Hash,
 ): Promise<FoundWorkflows> {
   const workflows: SkillWorkflow[] = [];
   const broken: string[] = [];
-  const diagnostics: Diagnostic[] = [];
   for (const file of files.toSorted((a, b) => (a.path < b.path ? -1 : 1))) {
     const name = FILE.exec(file.path)?.[1];
     if (name === undefined || name.endsWith(TEST)) continue;
-    const findings = new Findings(folder, base + file.path);
+    const findings = skill.part(file.path);
     if (workflows.some((one) => one.name === name)) {
       const hint = "Rename one of them.";
       findings.error("workflow_twice", {}, `Another file of ${FOLDER} already has the name ${name}.`, hint);
@@ -70,9 +65,8 @@ export async function findWorkflows(
       if (graph !== null) workflows.push({ name, digest: await hash(utf8(canonicalJson(graph))), graph });
       else if (findings.failed) broken.push(name);
     }
-    diagnostics.push(...findings.list);
   }
-  return { workflows, broken, diagnostics };
+  return { workflows, broken };
 }
 
 function graphIn(

@@ -1,8 +1,8 @@
 /** Which skills are made for a model that reads files and runs commands. */
 import { instructionFiles } from "./file-text.ts";
-import type { Diagnostic, Manifest, PluginOfSkill, SkillRecord, SkillTool } from "./manifest.ts";
+import type { Findings } from "./findings.ts";
+import type { Manifest, PluginOfSkill, SkillRecord, SkillTool } from "./manifest.ts";
 import { allowedTools, workspaceTool } from "./tool-names.ts";
-import type { SkillLocation } from "./tree.ts";
 
 interface File {
   path: string;
@@ -80,18 +80,17 @@ export function givesWorkspaceTools({
 
 /** An error if a model should answer with a file but has no tools to make one. */
 export function checkFileOutput(
+  findings: Findings,
   skill: SkillFacts & { manifest: Pick<Manifest, "output" | "workspace_tools"> },
-  { folder, file, positions }: SkillLocation,
-): Diagnostic[] {
+): void {
   const { mode, output } = skill.manifest;
-  if (mode !== "llm" || output !== "file") return [];
+  if (mode !== "llm" || output !== "file") return;
   const declared = skill.manifest.workspace_tools !== undefined;
-  if (declared ? givesWorkspaceTools(skill) : wantsWorkspaceTools(skill)) return [];
-  const field = positions.has("output") ? "output" : "output_mime";
+  if (declared ? givesWorkspaceTools(skill) : wantsWorkspaceTools(skill)) return;
+  const field = findings.place("output").at === undefined ? "output_mime" : "output";
   const message = "An llm skill answers with a file only where its model has workspace tools to make one.";
   const hint = "Set workspace_tools: true, or output: text or json with a textual output_mime.";
-  const at = positions.get(field);
-  return [{ level: "error", code: "output_file_llm", skill: folder, file, field, ...at, message, hint }];
+  findings.error("output_file_llm", findings.field(field), message, hint);
 }
 
 const SHELL_BLOCK = /^[ \t]*(?:`{3,}|~{3,})[ \t]*\{?\.?(?:bash|sh|shell)\b/im;

@@ -1,5 +1,6 @@
 /** A request with a thousand Skill Tools, built in this process: reading them, and what is sent to each kind of provider. */
 import { WIRES } from "../../src/model/call.ts";
+import { Findings } from "../../src/skill/findings.ts";
 import { readToolsJson } from "../../src/skill/tools-json/read.ts";
 import { request, target } from "../fixtures/wires/fixture.ts";
 import { manyTools } from "../support/many-tools.ts";
@@ -22,10 +23,10 @@ export async function skillToolRows(rounds: number): Promise<Row[]> {
     parameters: parameters.properties,
   }));
   const text = JSON.stringify(declared);
-  const source = { folder: "bench", file: "tools.json", keyVariables: [] };
-  const { tools } = readToolsJson(text, source);
+  const readAll = () => readToolsJson(new Findings("bench", "tools.json"), text, { keyVariables: [] });
+  const { tools } = readAll();
   if (tools.length !== COUNT) throw new RangeError(`only ${tools.length} tools were read`);
-  const read = median(rounds, () => readToolsJson(text, source));
+  const read = median(rounds, readAll);
   const parsed = median(rounds, () => JSON.parse(text));
   return [
     row(

@@ -3,8 +3,9 @@
  * Pure. The caller passes the function that makes a module, since the build has a bundler and uploads have none.
  */
 import type { Hash, SourceFile } from "../bundle.ts";
-import type { Diagnostic, SkillTool } from "../manifest.ts";
-import { type ModuleFault, moduleDiagnostic } from "../module-fault.ts";
+import type { Findings } from "../findings.ts";
+import type { SkillTool } from "../manifest.ts";
+import type { ModuleFault } from "../module-fault.ts";
 import { readToolsJson, TOOLS_FILE, type ToolDraft, type ToolsSource } from "./read.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
@@ -36,7 +37,6 @@ interface MadeTools {
   started: SourceFile[];
   /** Names of tools that errors leave out, or whose handler cannot be made; `null`: tools.json cannot be read. */
   broken: string[] | null;
-  diagnostics: Diagnostic[];
 }
 
 /** Largest module that an isolate loads. */
@@ -47,18 +47,18 @@ const MAX_MODULE_BYTES = 10 * 1024 * 1024;
  * handler stays, and answers each call with the faults.
  */
 export async function makeTools(
+  skill: Findings,
   files: readonly SourceFile[],
-  source: Omit<ToolsSource, "file" | "files"> & { base: string },
+  source: Omit<ToolsSource, "files">,
   { make, hash }: { make: HandlerMaker; hash: Hash },
 ): Promise<MadeTools> {
-  const made: MadeTools = { tools: null, modules: [], started: [], broken: [], diagnostics: [] };
+  const made: MadeTools = { tools: null, modules: [], started: [], broken: [] };
   const manifest = files.find(({ path }) => path === TOOLS_FILE);
   if (manifest === undefined) return made;
-  const file = source.base + TOOLS_FILE;
+  const findings = skill.part(TOOLS_FILE);
   const byPath = new Map(files.map((entry) => [entry.path, entry]));
   const bytes = new Map(files.map((entry) => [entry.path, entry.bytes]));
-  const read = readToolsJson(manifest.bytes, { ...source, file, files: bytes });
-  made.diagnostics.push(...read.diagnostics);
+  const read = readToolsJson(findings, manifest.bytes, { ...source, files: bytes });
   made.tools = [];
   made.broken = read.faulty;
   for (const draft of read.tools) {
@@ -69,23 +69,28 @@ export async function makeTools(
     }
     const handler = isModule(script.path) ? await make(script, draft.wanted) : processHandler(script, draft);
     const faults = "faults" in handler ? handler.faults : sizeFaults(handler);
-    const location = { folder: source.folder, base: source.base, path: script.path };
-    made.diagnostics.push(
-      ...faults.map((fault) => pointed(moduleDiagnostic(fault, location), fault, draft, file)),
-    );
+    report("error", faults, draft, script.path);
     const fails = "faults" in handler || faults.length > 0;
     if (fails) made.broken?.push(draft.name);
     if (fails && !isModule(script.path)) continue;
     const usable = fails ? standIn(script.path, faults) : handler;
-    for (const fault of usable.warnings ?? []) {
-      made.diagnostics.push({
-        ...pointed(moduleDiagnostic(fault, location), fault, draft, file),
-        level: "warning",
-      });
-    }
+    report("warning", usable.warnings ?? [], draft, script.path);
     made.tools.push(await keep(made, draft, script, usable, hash));
   }
   return made;
+
+  /** A fault without a position in the handler is where the handler is named. */
+  function report(
+    level: "error" | "warning",
+    faults: readonly ModuleFault[],
+    draft: ToolDraft,
+    path: string,
+  ) {
+    for (const { code, message, hint, file = path, at } of faults) {
+      if (at !== undefined) skill.part(file)[level](code, { at }, message, hint);
+      else findings[level](code, { path: draft.field, at: draft.at }, message, hint);
+    }
+  }
 }
 
 /** A handler that always fails with the faults of the intended one, so that the model reads them, with file and line. */
@@ -174,15 +179,4 @@ function sizeFaults({ module }: MadeHandler | ProcessHandler): ModuleFault[] {
   if (module === undefined || module.length <= MAX_MODULE_BYTES) return [];
   const message = `The handler has ${module.length} bytes with all that it imports; an isolate takes at most ${MAX_MODULE_BYTES}.`;
   return [{ code: "handler_too_large", message, hint: 'Import less, or set "x-tier": "runner".' }];
-}
-
-/** A finding without a position in the handler points to where the handler is named. */
-function pointed(
-  diagnostic: Diagnostic,
-  { at, file: named }: ModuleFault,
-  draft: ToolDraft,
-  file: string,
-): Diagnostic {
-  if (at !== undefined || named !== undefined) return diagnostic;
-  return { ...diagnostic, file, line: draft.at.line, column: draft.at.column, field: draft.field };
 }

@@ -7,8 +7,8 @@ import { utf8OrNull } from "../../bytes.ts";
 import { firstOf } from "../../cut.ts";
 import { checkFile, type SkillFiles } from "../command.ts";
 import { warnUnknown, wrongType } from "../fields.ts";
-import { Findings } from "../findings.ts";
-import type { Diagnostic, SkillTool } from "../manifest.ts";
+import type { Findings } from "../findings.ts";
+import type { SkillTool } from "../manifest.ts";
 import { child, items, type MapNode, type Position, type Slot, stringOf } from "../tree.ts";
 import { readExtensions } from "./extension-keys.ts";
 import { parseJsonTree } from "./json-tree.ts";
@@ -38,10 +38,6 @@ export interface ToolDraft extends Omit<SkillTool, "tier" | "tier_reason" | "mod
 }
 
 export interface ToolsSource {
-  /** Folder name of the skill, for diagnostics. */
-  folder: string;
-  /** Path of the tools.json relative to the root, for diagnostics. */
-  file: string;
   /** The bundled files; without them handlers are not checked. */
   files?: SkillFiles;
   /** Variables that hold provider keys. */
@@ -55,18 +51,20 @@ interface ReadTools {
   tools: ToolDraft[];
   /** Names of tools with errors; `null`: the list itself cannot be read. */
   faulty: string[] | null;
-  diagnostics: Diagnostic[];
 }
 
-/** Reads a manifest of tools. Faults become diagnostics. */
-export function readToolsJson(content: Uint8Array | string, source: ToolsSource): ReadTools {
-  const findings = new Findings(source.folder, source.file);
+/** Reads a manifest of tools. @param findings about the file */
+export function readToolsJson(
+  findings: Findings,
+  content: Uint8Array | string,
+  source: ToolsSource,
+): ReadTools {
   const list = readList(findings, content);
   const tools: ToolDraft[] = [];
   const faulty = findings.failed ? null : new Set<string>();
   const lines = new Map<string, number>();
   for (const slot of list) {
-    const own = new Findings(source.folder, source.file);
+    const own = findings.part();
     const tool = readTool(own, slot, source);
     const earlier = tool === null ? undefined : lines.get(tool.name);
     if (tool !== null && earlier !== undefined) {
@@ -81,9 +79,8 @@ export function readToolsJson(content: Uint8Array | string, source: ToolsSource)
     }
     if (tool !== null && !own.failed) tools.push(tool);
     else if (tool !== null && earlier === undefined) faulty?.add(tool.name);
-    findings.list.push(...own.list);
   }
-  return { tools, faulty: faulty && [...faulty], diagnostics: findings.list };
+  return { tools, faulty: faulty && [...faulty] };
 }
 
 function readList(findings: Findings, content: Uint8Array | string): Slot[] {

@@ -2,7 +2,8 @@
 import { expect, test } from "vitest";
 import { makeRecord } from "../../../src/skill/bundle.ts";
 import { fileNamed } from "../../../src/skill/file-lookup.ts";
-import { missingTools } from "../../../src/skill/missing-tools.ts";
+import { Findings } from "../../../src/skill/findings.ts";
+import { checkNamedTools } from "../../../src/skill/missing-tools.ts";
 import { parseManifest } from "../../../src/skill/parse.ts";
 import {
   type AllowedTool,
@@ -133,11 +134,11 @@ test("a skill wants workspace tools by its files, allowed-tools or commands; a l
 
 test("the warning of a skill that wants sub-agents names the option that offers them", () => {
   const text = "---\nname: a\ndescription: b\nallowed-tools: Read, Agent, WebSearch\n---\nGo.\n";
-  const location = { folder: "a", file: "a/SKILL.md" };
-  const { manifest, positions } = parseManifest(text, location);
+  const { manifest } = parseManifest(text, { folder: "a", file: "a/SKILL.md" });
+  const findings = new Findings("a", "a/SKILL.md");
   const provided = { mcp_servers: [], workspace_tools: true };
-  const found = missingTools(manifest ?? expect.fail(), [], provided, { ...location, positions });
-  expect(found.map(({ message }) => message)).toEqual([
+  checkNamedTools(findings, manifest ?? expect.fail(), [], provided);
+  expect(findings.list.map(({ message }) => message)).toEqual([
     "Nothing provides Agent, WebSearch: the skill cannot hand work to sub-agents without the run option sub_agents, or search the web.",
   ]);
 });

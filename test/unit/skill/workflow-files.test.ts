@@ -3,6 +3,7 @@
 import { expect, test } from "vitest";
 import { sha256 } from "../../../src/bytes.ts";
 import { readSkillGraph } from "../../../src/engine/workflow/skill-file.ts";
+import { Findings } from "../../../src/skill/findings.ts";
 import { findWorkflows } from "../../../src/skill/workflow-files.ts";
 
 async function found(files: Record<string, string>) {
@@ -11,9 +12,9 @@ async function found(files: Record<string, string>) {
     mode: 0o644 as const,
     bytes: new TextEncoder().encode(text),
   }));
-  const at = { folder: "a", base: "a/" };
-  const { workflows, diagnostics } = await findWorkflows(sources, at, readSkillGraph, sha256);
-  const told = diagnostics.map(({ level, code, file, line, column, field }) =>
+  const findings = new Findings("a", "a/SKILL.md");
+  const { workflows } = await findWorkflows(findings, sources, readSkillGraph, sha256);
+  const told = findings.list.map(({ level, code, file, line, column, field }) =>
     [level, code, `${file}:${line ?? ""}:${column ?? ""}`, field ?? "-"].join(" "),
   );
   return { workflows, told };

@@ -1,9 +1,12 @@
 import { expect, test } from "vitest";
+import { Findings } from "../../../../src/skill/findings.ts";
 import { readToolsJson } from "../../../../src/skill/tools-json/read.ts";
 
 const read = (...params: object[]) => {
   const text = JSON.stringify([{ name: "a", description: "d", "x-config": params }]);
-  const { tools, diagnostics } = readToolsJson(text, { folder: "s", file: "s/tools.json", keyVariables: [] });
+  const findings = new Findings("s", "s/tools.json");
+  const { tools } = readToolsJson(findings, text, { keyVariables: [] });
+  const diagnostics = findings.list;
   return { config: tools[0]?.config, findings: diagnostics.map(({ level, code }) => `${level} ${code}`) };
 };
 

@@ -1,5 +1,6 @@
 /** tools.json as text: each rule of Skill Tools 1.0.0 on the build side. */
 import { describe, expect, test } from "vitest";
+import { Findings } from "../../../../src/skill/findings.ts";
 import type { Diagnostic } from "../../../../src/skill/manifest.ts";
 import { parametersOf } from "../../../../src/skill/tools-json/parameters.ts";
 import { readToolsJson, type ToolDraft } from "../../../../src/skill/tools-json/read.ts";
@@ -9,8 +10,9 @@ const files = new Map(PATHS.map((path) => [path, new Uint8Array(0)]));
 
 function read(content: string | Uint8Array | object[]): { tools: ToolDraft[]; diagnostics: Diagnostic[] } {
   const text = Array.isArray(content) ? JSON.stringify(content) : content;
-  const source = { folder: "my-skill", file: "my-skill/tools.json", files, taken: ["own"] };
-  return readToolsJson(text, { ...source, keyVariables: ["OPENAI_API_KEY"] });
+  const findings = new Findings("my-skill", "my-skill/tools.json");
+  const source = { files, taken: ["own"], keyVariables: ["OPENAI_API_KEY"] };
+  return { tools: readToolsJson(findings, text, source).tools, diagnostics: findings.list };
 }
 
 /** With the column where there is no field, whose value shows the place. */

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { Findings } from "../../../../src/skill/findings.ts";
 import { readToolsJson } from "../../../../src/skill/tools-json/read.ts";
 
 /** Side effects, filesystem, network, idempotent. */
@@ -6,6 +7,7 @@ const FLAGS = Array.from({ length: 16 }, (_, bits) => [8, 4, 2, 1].map((bit) => 
 
 const riskOf = ([effects, filesystem, network, idempotent]: boolean[], risk: string) =>
   readToolsJson(
+    new Findings("s", "s/tools.json"),
     JSON.stringify([
       {
         name: "a",
@@ -17,7 +19,7 @@ const riskOf = ([effects, filesystem, network, idempotent]: boolean[], risk: str
         "x-risk": risk,
       },
     ]),
-    { folder: "s", file: "s/tools.json", keyVariables: [] },
+    { keyVariables: [] },
   ).tools[0]?.risk;
 
 test("7.2: of the 16 combinations of flags 8 are safe, 2 moderate, 6 dangerous", () => {
