@@ -75,8 +75,6 @@ export interface Api
   ask(operation: Operation, asked?: Asked): Promise<Response>;
   /** Calls a skill by its slug. @throws HullError */
   callSkill(slug: string, asked: Asked): Promise<Response>;
-  /** The fields of the form that was sent. @throws HullError for a form that is unreadable, or not the console's own */
-  form(): Promise<FormData>;
 }
 
 const ROUTES: ReadonlyMap<OperationId, readonly [method: string, path: string, scope: RouteScope]> = new Map(
@@ -104,7 +102,6 @@ export function apiOf(host: Host): Api {
     },
     callSkill: (slug, asked) => host.callSkill(slug, (path, method) => made(path, method, asked)),
     waiting: once(() => host.waiting()),
-    form: () => formOf(host),
   };
 }
 
@@ -139,8 +136,11 @@ function requestFor(
     : new Request(url, { method, headers: sent, signal, body: content });
 }
 
-/** @throws BadRequest for a body that is not a form, BodyTooLarge, FormNotTrusted */
-async function formOf(host: Host): Promise<FormData> {
+/**
+ * The fields of the form that was sent.
+ * @throws BadRequest for a body that is not a form, BodyTooLarge, FormNotTrusted for a form that is not the console's own
+ */
+export async function formOf(host: Host): Promise<FormData> {
   host.checkLength();
   const fields = await host.request.formData().catch(() => {
     throw new BadRequest({

@@ -68,8 +68,12 @@ ${form(api, action, html`${bound}<input type="hidden" name="decision" value="den
 }
 
 /** Decides a call with the arguments that the page showed. @throws HullError if they have changed, or somebody has decided */
-export async function decideApproval(api: Api, session: string, id: string): Promise<Response> {
-  const fields = await api.form();
+export async function decideApproval(
+  api: Api,
+  fields: FormData,
+  session: string,
+  id: string,
+): Promise<Response> {
   const text = (name: string): string => String(fields.get(name) ?? "");
   const json = {
     decision: text("decision"),

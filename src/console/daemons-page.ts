@@ -4,20 +4,18 @@ import type { DaemonSnapshot } from "../../typed/client/api.d.ts";
 import type { DaemonWake } from "../session/daemon/answers.ts";
 import { parsedJson } from "../skill/json-depth.ts";
 import { type Api, asked } from "./api.ts";
-import { form, nextPage, type Page, seeOther } from "./layout.ts";
+import { form, nextPage, type Page, pageQuery, seeOther } from "./layout.ts";
 import { stateLabel } from "./run-shapes.ts";
 import { runTable } from "./runs-page.ts";
-import { facts, table } from "./table.ts";
+import { facts, numbers, table } from "./table.ts";
 import { count, duration, type Html, mark, pretty, when } from "./text.ts";
-import { bars } from "./usage-page.ts";
+import { bars, dayBefore } from "./usage-page.ts";
 
 /** The days whose cost the page shows. */
 const COST_DAYS = 14;
-const DAY_MS = 24 * 3_600_000;
 
 export async function daemonsPage(api: Api): Promise<Page> {
-  const query = { limit: "50", cursor: api.url.searchParams.get("cursor") };
-  const { data, next_cursor } = await asked(api, "listDaemons", { query });
+  const { data, next_cursor } = await asked(api, "listDaemons", { query: pageQuery(api) });
   const rows = data.map(({ id, name, status, skill, created_at }) => [
     html`<a href="/console/daemons/${id}"><bdi>${name ?? id}</bdi></a>`,
     stateLabel(status),
@@ -34,10 +32,9 @@ ${nextPage(api, next_cursor)}`,
 export async function daemonPage(api: Api, id: string): Promise<Page> {
   const shown = await asked(api, "getDaemon", { params: { id } });
   const { session_id: session } = shown;
-  const from = new Date(Date.now() - COST_DAYS * DAY_MS).toISOString().slice(0, 10);
-  const wakesAsked = { limit: "20", cursor: api.url.searchParams.get("cursor") };
+  const from = dayBefore(COST_DAYS);
   const [wakes, runs, spent] = await Promise.all([
-    asked(api, "listDaemonWakes", { params: { id }, query: wakesAsked }),
+    asked(api, "listDaemonWakes", { params: { id }, query: pageQuery(api, "20") }),
     asked(api, "listAllRuns", { query: { session, limit: "10" } }),
     asked(api, "getUsage", { query: { session, from, group_by: "day", limit: "100" } }),
   ]);
@@ -77,16 +74,7 @@ function wakeTable(wakes: readonly DaemonWake[]): Html {
     count(iterations),
     html`<a href="/console/runs/${run_id}"><code>${run_id.slice(0, 14)}</code></a>`,
   ]);
-  const n = "n" as const;
-  const columns = [
-    "Woke",
-    "Because of",
-    "State",
-    { name: "Duration", as: n },
-    { name: "Iterations", as: n },
-    "Run",
-  ];
-  return table(columns, rows);
+  return table(["Woke", "Because of", "State", numbers("Duration"), numbers("Iterations"), "Run"], rows);
 }
 
 const button = (api: Api, id: string, action: string, name: string): Html =>
@@ -108,19 +96,9 @@ function whySleeping({
   return `It sleeps until ${next_wake_at === null ? "an event or a message comes" : "its next time, an event or a message"}.${budget}`;
 }
 
-const OPERATIONS = { wake: "wakeDaemon", stop: "stopDaemon", resume: "resumeDaemon" } as const;
-
-/** Wakes, stops or resumes a daemon. */
-export async function changeDaemon(api: Api, id: string, change: string): Promise<Response> {
-  await api.form();
-  const operation = change === "wake" || change === "stop" ? OPERATIONS[change] : OPERATIONS.resume;
-  await api.ask(operation, { params: { id }, json: {} });
-  return seeOther(`/console/daemons/${id}`);
-}
-
 /** Puts an event into its queue: JSON as its value, any other text as a text. */
-export async function sendEvent(api: Api, id: string): Promise<Response> {
-  const body = String((await api.form()).get("event") ?? "");
+export async function sendEvent(api: Api, fields: FormData, id: string): Promise<Response> {
+  const body = String(fields.get("event") ?? "");
   const type = parsedJson(body) !== undefined ? "application/json" : "text/plain";
   await api.ask("sendEvent", { params: { id }, body, headers: { "content-type": type } });
   return seeOther(`/console/daemons/${id}`);

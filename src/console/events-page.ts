@@ -5,7 +5,7 @@ import { counted } from "../plural.ts";
 import type { Answers } from "./answers.ts";
 import { type Api, asked } from "./api.ts";
 import type { Page } from "./layout.ts";
-import { optionList, table } from "./table.ts";
+import { numbers, optionList, table } from "./table.ts";
 import { type Html, jsonShown, pretty, short } from "./text.ts";
 
 /** Events on one page. */
@@ -57,5 +57,5 @@ function list(data: Answers["listSessionEvents"]["data"]): Html {
     event,
     html`<details><summary><code>${short(jsonShown(value), 100)}</code></summary><pre tabindex="0">${short(pretty(value), SHOWN)}</pre></details>`,
   ]);
-  return table([{ name: "Number", as: "n" }, "Event", { name: "Data", as: "wide" }], rows);
+  return table([numbers("Number"), "Event", { name: "Data", as: "wide" }], rows);
 }

@@ -6,6 +6,11 @@ import { parsedJson } from "../skill/json-depth.ts";
 /** The text of a field, without spaces around it; empty if the form lacks it. */
 export const textOf = (fields: FormData, name: string): string => String(fields.get(name) ?? "").trim();
 
+/** Checks that the user typed the id of what the form destroys (`sureField`). @throws BadRequest */
+export function checkSure(fields: FormData, id: string, to: string): void {
+  if (textOf(fields, "sure") !== id) throw new BadRequest({ detail: `Type ${id} to ${to}.` });
+}
+
 /** The value of a field as JSON; `undefined`: it is empty. @throws BadRequest for any other text */
 export function jsonOf(fields: FormData, name: string): unknown {
   const text = textOf(fields, name);

@@ -2,15 +2,14 @@
 import { html } from "hono/html";
 import { type Api, asked } from "./api.ts";
 import { textOf } from "./fields.ts";
-import { form, nextPage, type Page, seeOther, shownPage } from "./layout.ts";
+import { form, nextPage, type Page, pageQuery, shownPage } from "./layout.ts";
 import { table } from "./table.ts";
 import { when } from "./text.ts";
 
 const SCOPES = ["invoke", "publish", "admin"] as const;
 
 export async function keysPage(api: Api): Promise<Page> {
-  const query = { limit: "50", cursor: api.url.searchParams.get("cursor") };
-  const { data, next_cursor } = await asked(api, "listKeys", { query });
+  const { data, next_cursor } = await asked(api, "listKeys", { query: pageQuery(api) });
   const rows = data.map(({ id, prefix, tenant, scopes, name, created_at, last_used_at }) => {
     const revoke = html`<button class="danger" aria-label="Revoke ${name ?? prefix}">Revoke</button>`;
     return [
@@ -40,8 +39,7 @@ ${nextPage(api, next_cursor)}
 }
 
 /** Makes a key and shows it this one time. */
-export async function makeKey(api: Api): Promise<Response> {
-  const fields = await api.form();
+export async function makeKey(api: Api, fields: FormData): Promise<Response> {
   const json = {
     tenant: textOf(fields, "tenant"),
     scopes: fields.getAll("scopes").map(String),
@@ -53,10 +51,4 @@ export async function makeKey(api: Api): Promise<Response> {
     body: html`<h1>New key</h1><p class="note wait">Copy it now: nobody can read it again.</p><pre id="key" tabindex="0">${key}</pre><button type="button" data-copy="key">Copy</button>
 <p>It belongs to tenant ${tenant} and has the scopes ${scopes.join(", ")}. <a href="/console/keys">Keys</a></p>`,
   });
-}
-
-export async function revokeKey(api: Api, id: string): Promise<Response> {
-  await api.form();
-  await api.ask("revokeKey", { params: { id } });
-  return seeOther("/console/keys");
 }

@@ -107,10 +107,18 @@ export function tokenField(api: Api): Html | "" {
   return api.token === "" ? "" : html`<input type="hidden" name="token" value="${api.token}">`;
 }
 
+/** A field for the id of what the form destroys. */
+export const sureField = (label: string): Html =>
+  html`<div><label for="sure">${label}</label><input id="sure" name="sure" autocomplete="off" required></div>`;
+
 /** Redirects a browser that sent a form to the page that shows the result. */
 export function seeOther(location: string): Response {
   return new Response(null, { status: 303, headers: { location, "cache-control": "no-store" } });
 }
+
+/** Asks for the page of a list that the address names. */
+export const pageQuery = ({ url }: Api, limit = "50") => ({ limit, cursor: url.searchParams.get("cursor") });
+
 /** A link to the next page of a list; empty if there is none. */
 export function nextPage(api: Api, cursor: string | null): Html | "" {
   if (cursor === null) return "";

@@ -101,8 +101,7 @@ function cells(
 }
 
 /** Checks that a provider answers and takes the key. */
-export async function checkProvider(api: Api, name: string): Promise<Response> {
-  await api.form();
+export async function checkProvider(api: Api, _: FormData, name: string): Promise<Response> {
   const { valid, message } = await asked(api, "checkProvider", { params: { name } });
   return shownPage(api, {
     title: `Check of ${name}`,
@@ -111,8 +110,7 @@ export async function checkProvider(api: Api, name: string): Promise<Response> {
 }
 
 /** Makes one call and shows its whole answer. */
-export async function testCall(api: Api): Promise<Response> {
-  const fields = await api.form();
+export async function testCall(api: Api, fields: FormData): Promise<Response> {
   const provider = textOf(fields, "provider");
   const options = { provider, model: textOf(fields, "model") || undefined, max_tokens: 200 };
   const answer = await asked(api, "callModel", { json: { prompt: textOf(fields, "prompt"), options } });

@@ -3,12 +3,12 @@
 import { html } from "hono/html";
 import { NotFound } from "../errors/request.ts";
 import { toHullError } from "../errors.ts";
-import { type Api, apiOf, type Host } from "./api.ts";
+import { type Api, apiOf, formOf, type Host, type Operation } from "./api.ts";
 import { approvalsPage, decideApproval } from "./approvals-page.ts";
 import { artifactFile, artifactPage, artifactView } from "./artifact-page.ts";
-import { changeDaemon, daemonPage, daemonsPage, sendEvent } from "./daemons-page.ts";
+import { daemonPage, daemonsPage, sendEvent } from "./daemons-page.ts";
 import { eventsPage } from "./events-page.ts";
-import { keysPage, makeKey, revokeKey } from "./keys-page.ts";
+import { keysPage, makeKey } from "./keys-page.ts";
 import { linkAbove, type Page, seeOther, shownPage } from "./layout.ts";
 import { checkProvider, modelsPage, testCall } from "./models-page.ts";
 import { problemMembers } from "./problem.ts";
@@ -17,7 +17,7 @@ import { cancelRun, runAnswer, runCassette, runEval, runEvents, runPage } from "
 import { runsPage } from "./runs-page.ts";
 import SCRIPT from "./script.js?raw";
 import {
-  changeSession,
+  compactSession,
   deleteSession,
   downloadFile,
   forkSession,
@@ -33,10 +33,10 @@ import { skillsPage } from "./skills-page.ts";
 import STYLE from "./style.css?raw";
 import { removeBudget, setBudget, usagePage } from "./usage-page.ts";
 import {
-  changeWorkflowRun,
   decideWorkflow,
   forkWorkflow,
   killWorkflowRun,
+  resumeWorkflowRun,
   signalWorkflow,
   workflowRecord,
   workflowRunPage,
@@ -45,7 +45,16 @@ import { runWorkflow, workflowPage, workflowsPage } from "./workflows-page.ts";
 
 type Params = readonly string[];
 type Show = (api: Api, ...params: string[]) => Promise<Page>;
-type Act = (api: Api, ...params: string[]) => Promise<Response>;
+type Read = (api: Api, ...params: string[]) => Promise<Response>;
+type Act = (api: Api, fields: FormData, ...params: string[]) => Promise<Response>;
+
+/** The action of a form without fields, which asks for one operation on what the path names. */
+const asks =
+  (operation: Operation): Act =>
+  async (api, _, id = "") => {
+    await api.ask(operation, { params: { id }, json: {} });
+    return seeOther(pageAbove(api.url.pathname));
+  };
 
 const ID = "([A-Za-z0-9][A-Za-z0-9._:-]{0,127})";
 /** The names that tools give to things. */
@@ -83,13 +92,19 @@ const ACTIONS: readonly (readonly [RegExp, Act])[] = [
   [at("/console/sessions"), openSession],
   [at(`/console/sessions/${ID}/say`), saySomething],
   [at(`/console/sessions/${ID}/fork`), forkSession],
-  [at(`/console/sessions/${ID}/(compact|archive|resume)`), changeSession],
+  [at(`/console/sessions/${ID}/compact`), compactSession],
+  [at(`/console/sessions/${ID}/archive`), asks("archiveSession")],
+  [at(`/console/sessions/${ID}/resume`), asks("resumeSession")],
   [at(`/console/sessions/${ID}/delete`), deleteSession],
   [at(`/console/sessions/${ID}/files`), uploadFile],
   [at(`/console/approvals/${ID}/${ID}`), decideApproval],
-  [at(`/console/daemons/${ID}/(wake|stop|resume)`), changeDaemon],
+  [at(`/console/daemons/${ID}/wake`), asks("wakeDaemon")],
+  [at(`/console/daemons/${ID}/stop`), asks("stopDaemon")],
+  [at(`/console/daemons/${ID}/resume`), asks("resumeDaemon")],
   [at(`/console/daemons/${ID}/send`), sendEvent],
-  [at(`/console/workflows/runs/${ID}/(pause|resume|cancel)`), changeWorkflowRun],
+  [at(`/console/workflows/runs/${ID}/pause`), asks("pauseWorkflowRun")],
+  [at(`/console/workflows/runs/${ID}/resume`), resumeWorkflowRun],
+  [at(`/console/workflows/runs/${ID}/cancel`), asks("cancelWorkflowRun")],
   [at(`/console/workflows/runs/${ID}/kill`), killWorkflowRun],
   [at(`/console/workflows/runs/${ID}/decide`), decideWorkflow],
   [at(`/console/workflows/runs/${ID}/signal`), signalWorkflow],
@@ -100,11 +115,11 @@ const ACTIONS: readonly (readonly [RegExp, Act])[] = [
   [at("/console/models/call"), testCall],
   [at(`/console/models/${ID}/check`), checkProvider],
   [at("/console/keys"), makeKey],
-  [at(`/console/keys/${ID}/revoke`), revokeKey],
+  [at(`/console/keys/${ID}/revoke`), asks("revokeKey")],
 ];
 
 /** Streams and files, which are not pages. */
-const READS: readonly (readonly [RegExp, Act])[] = [
+const READS: readonly (readonly [RegExp, Read])[] = [
   [at(`/console/runs/${ID}/events`), runEvents],
   [at(`/console/runs/${ID}/cassette`), runCassette],
   [at(`/console/runs/${ID}/answer`), runAnswer],
@@ -120,7 +135,7 @@ const READS: readonly (readonly [RegExp, Act])[] = [
 export async function answerConsole(host: Host): Promise<Response> {
   const api = apiOf(host);
   try {
-    return await answer(api);
+    return await answer(host, api);
   } catch (thrown) {
     // A program gets the API's error.
     if (!/text\/html/.test(api.request.headers.get("accept") ?? "")) throw thrown;
@@ -129,11 +144,11 @@ export async function answerConsole(host: Host): Promise<Response> {
   }
 }
 
-async function answer(api: Api): Promise<Response> {
+async function answer(host: Host, api: Api): Promise<Response> {
   const path = api.url.pathname;
   if (api.request.method === "POST") {
     const [act, params] = found(ACTIONS, path);
-    return act(api, ...params);
+    return act(api, await formOf(host), ...params);
   }
   const loaded = FILES.get(path);
   if (loaded !== undefined) return file(loaded);

@@ -221,8 +221,7 @@ function promptText(prompt: unknown): string {
   return texts.join("\n");
 }
 
-export async function cancelRun(api: Api, id: string): Promise<Response> {
-  await api.form();
+export async function cancelRun(api: Api, _: FormData, id: string): Promise<Response> {
   const session = await sessionOf(api, id);
   if (session === null) {
     // If the call has ended, the operation would remove it.

@@ -4,7 +4,7 @@ import { RUN_KINDS, RUN_STATES, type RunEntry } from "../session/run-entry.ts";
 import { type Api, asked } from "./api.ts";
 import { form, nextPage, type Page } from "./layout.ts";
 import { isOver, pathOf, runName, stateLabel } from "./run-shapes.ts";
-import { type Column, optionList, table } from "./table.ts";
+import { type Column, numbers, optionList, table } from "./table.ts";
 import { cost, count, duration, type Html, mark, when } from "./text.ts";
 
 export async function runsPage(api: Api): Promise<Page> {
@@ -53,9 +53,7 @@ const COLUMNS: readonly (string | Column)[] = [
   "State",
   "Skill or session",
   "Started",
-  { name: "Duration", as: "n" },
-  { name: "Tokens in, out", as: "n" },
-  { name: "Cost", as: "n" },
+  ...["Duration", "Tokens in, out", "Cost"].map(numbers),
   "Action",
 ];
 

@@ -8,12 +8,12 @@ import type { RunEntry } from "../session/run-entry.ts";
 import { parsedJson } from "../skill/json-depth.ts";
 import type { Answers } from "./answers.ts";
 import { type Api, type Asked, asked } from "./api.ts";
-import { textOf } from "./fields.ts";
-import { form, type Page, seeOther, tokenField } from "./layout.ts";
+import { checkSure, textOf } from "./fields.ts";
+import { form, type Page, seeOther, sureField, tokenField } from "./layout.ts";
 import { firstOf, pageNote } from "./numbered-pages.ts";
 import { stateLabel } from "./run-shapes.ts";
 import { runTable } from "./runs-page.ts";
-import { facts, table } from "./table.ts";
+import { facts, numbers, table } from "./table.ts";
 import { count, type Html, jsonShown, mark, pretty, short, size, when } from "./text.ts";
 
 /** Messages on one page. */
@@ -163,7 +163,7 @@ function fileTable(id: string, all: Answers["listSessionFiles"]["data"]): Html {
     size(bytes),
     when(modified_at),
   ]);
-  return table(["File", { name: "Size", as: "n" }, "Changed"], rows);
+  return table(["File", numbers("Size"), "Changed"], rows);
 }
 
 function uploadForm(api: Api, id: string): Html {
@@ -174,12 +174,11 @@ function changes(api: Api, { id, state }: SessionView): Html {
   const button = (action: string, name: string) =>
     form(api, `/console/sessions/${id}/${action}`, html`<button>${name}</button>`, "inline");
   return html`<p>${state === "active" ? html`${button("compact", "Compact")} ${button("fork", "Fork")} ${button("archive", "Archive")}` : button("resume", "Make it active again")}</p>
-${form(api, `/console/sessions/${id}/delete`, html`<div><label for="sure">To delete the session with all that it holds, type its id</label><input id="sure" name="sure" autocomplete="off" required></div><button class="danger">Delete</button>`, "row")}`;
+${form(api, `/console/sessions/${id}/delete`, html`${sureField("To delete the session with all that it holds, type its id")}<button class="danger">Delete</button>`, "row")}`;
 }
 
 /** Sends a message to the run under way, which has its options already, or else begins a run with it as the prompt. */
-export async function saySomething(api: Api, id: string): Promise<Response> {
-  const fields = await api.form();
+export async function saySomething(api: Api, fields: FormData, id: string): Promise<Response> {
   const prompt = String(fields.get("prompt") ?? "");
   const options = optionsOf(fields);
   const { run } = await asked(api, "getSession", { params: { id } });
@@ -204,8 +203,8 @@ function optionsOf(fields: FormData): Record<string, unknown> {
 }
 
 /** Forks the session, whole or with its first messages, and leads to the fork. */
-export async function forkSession(api: Api, id: string): Promise<Response> {
-  const keep = String((await api.form()).get("keep_first") ?? "");
+export async function forkSession(api: Api, fields: FormData, id: string): Promise<Response> {
+  const keep = textOf(fields, "keep_first");
   const params = { id };
   const fork =
     keep === ""
@@ -214,29 +213,21 @@ export async function forkSession(api: Api, id: string): Promise<Response> {
   return seeOther(`/console/sessions/${fork.id}`);
 }
 
-/** Compacts, archives or resumes the session. */
-export async function changeSession(api: Api, id: string, change: string): Promise<Response> {
-  await api.form();
+export async function compactSession(api: Api, _: FormData, id: string): Promise<Response> {
   const page = `/console/sessions/${id}`;
-  const how = { params: { id }, json: {} };
-  if (change !== "compact") {
-    await api.ask(change === "archive" ? "archiveSession" : "resumeSession", how);
-    return seeOther(page);
-  }
-  const { compacted } = await asked(api, "compactSession", how);
+  const { compacted } = await asked(api, "compactSession", { params: { id }, json: {} });
   return seeOther(compacted === null ? `${page}?compacted=nothing` : page);
 }
 
 /** Removes the session if the user typed its id. @throws BadRequest */
-export async function deleteSession(api: Api, id: string): Promise<Response> {
-  if (textOf(await api.form(), "sure") !== id)
-    throw new BadRequest({ detail: `Type ${id} to delete this session; nothing was deleted.` });
+export async function deleteSession(api: Api, fields: FormData, id: string): Promise<Response> {
+  checkSure(fields, id, "delete this session; nothing was deleted");
   await api.ask("deleteSession", { params: { id } });
   return seeOther("/console/sessions");
 }
 
-export async function uploadFile(api: Api, id: string): Promise<Response> {
-  const file = (await api.form()).get("file");
+export async function uploadFile(api: Api, fields: FormData, id: string): Promise<Response> {
+  const file = fields.get("file");
   if (file === null || typeof file === "string") throw new BadRequest({ detail: "The form holds no file." });
   const how: Asked = { params: { id, path: file.name }, body: file };
   await api.ask("putSessionFile", how);

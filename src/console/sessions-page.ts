@@ -1,14 +1,14 @@
 /** `/console/sessions`: the tenant's conversations. */
 import { html } from "hono/html";
 import { type Api, asked } from "./api.ts";
-import { form, nextPage, type Page, seeOther } from "./layout.ts";
+import { textOf } from "./fields.ts";
+import { form, nextPage, type Page, pageQuery, seeOther } from "./layout.ts";
 import { stateLabel } from "./run-shapes.ts";
 import { table } from "./table.ts";
 import { jsonShown, short, when } from "./text.ts";
 
 export async function sessionsPage(api: Api): Promise<Page> {
-  const query = { limit: "50", cursor: api.url.searchParams.get("cursor") };
-  const { data, next_cursor } = await asked(api, "listSessions", { query });
+  const { data, next_cursor } = await asked(api, "listSessions", { query: pageQuery(api) });
   const rows = data.map(({ id, state, created_at, parent_id, metadata }) => [
     html`<a href="/console/sessions/${id}">${id}</a>`,
     stateLabel(state),
@@ -26,8 +26,8 @@ ${nextPage(api, next_cursor)}`,
 }
 
 /** Opens the session with this id, or a new one. */
-export async function openSession(api: Api): Promise<Response> {
-  const given = String((await api.form()).get("id") ?? "").trim();
+export async function openSession(api: Api, fields: FormData): Promise<Response> {
+  const given = textOf(fields, "id");
   const { id } = await asked(api, "openSession", { json: given === "" ? {} : { id: given } });
   return seeOther(`/console/sessions/${id}`);
 }

@@ -69,8 +69,7 @@ function valueField(id: string, { name, type, options }: ConfigParam, text: stri
 const TEXTS: readonly string[] = ["string", "text", "code", "select"];
 
 /** Stores the values of one tool. @throws HullError for a value that its parameter does not take */
-export async function saveConfig(api: Api, slug: string): Promise<Response> {
-  const fields = await api.form();
+export async function saveConfig(api: Api, fields: FormData, slug: string): Promise<Response> {
   const values: Record<string, unknown> = {};
   for (const [key, given] of fields) {
     const [kind, name = ""] = key.split(" ");

@@ -12,7 +12,7 @@ import { jsonOf, textOf } from "./fields.ts";
 import { form, type Page, seeOther, shownPage, tokenField } from "./layout.ts";
 import { runTable } from "./runs-page.ts";
 import { configForms } from "./skill-config.ts";
-import { facts, table } from "./table.ts";
+import { facts, numbers, table } from "./table.ts";
 import { duration, type Html, pretty, size, when } from "./text.ts";
 
 const maybe = z.optional;
@@ -75,8 +75,7 @@ ${uploaded === true ? "" : html`<p class="dim"><code>hull publish --rollback</co
 }
 
 /** Serves an earlier version of an upload again. */
-export async function rollBack(api: Api, slug: string, digest: string): Promise<Response> {
-  await api.form();
+export async function rollBack(api: Api, _: FormData, slug: string, digest: string): Promise<Response> {
   await api.ask("putSkill", { params: { slug }, json: { digest } });
   return seeOther(`/console/skills/${slug}`);
 }
@@ -143,9 +142,8 @@ function sample(schema: unknown, depth = 0): unknown {
 }
 
 /** Makes the request for the skill's own route from the form. A run that can outlive its connection gets its own page. */
-export async function trySkill(api: Api, slug: string): Promise<Response> {
+export async function trySkill(api: Api, fields: FormData, slug: string): Promise<Response> {
   const shown = await asked(api, "getCard", { params: { slug } });
-  const fields = await api.form();
   const answer = await api.callSkill(slug, {
     ...inputOf(shown, fields),
     headers: { prefer: "respond-async", ...jsonType(shown) },
@@ -236,7 +234,7 @@ function toolTable({ tools = [], tool_details = [] }: Card): Html | "" {
 function fileList({ files = [] }: Card): Html | "" {
   if (files.length === 0) return "";
   const rows = files.map(({ path, size: bytes }) => [path, size(bytes)]);
-  return html`<h2>Files</h2><details><summary>${counted(files.length, "file")}</summary>${table(["File", { name: "Size", as: "n" }], rows)}</details>`;
+  return html`<h2>Files</h2><details><summary>${counted(files.length, "file")}</summary>${table(["File", numbers("Size")], rows)}</details>`;
 }
 
 function findings({ diagnostics = [] }: Card): Html | "" {

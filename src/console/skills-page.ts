@@ -6,7 +6,7 @@ import type { RunFigures } from "../session/run-entry.ts";
 import type { Card } from "../skill/manifest.ts";
 import { type Api, asked } from "./api.ts";
 import type { Page } from "./layout.ts";
-import { type Column, optionList, table } from "./table.ts";
+import { type Column, numbers, optionList, table } from "./table.ts";
 import { count, duration, type Html, money, short } from "./text.ts";
 
 const MODES = ["llm", "script", "proxy", "static-file"] as const;
@@ -57,9 +57,7 @@ const COLUMNS: readonly (string | Column)[] = [
   { name: "What it does", as: "wide" },
   "State",
   { name: "Calls, 24 h", as: "n", title: "Of the last 24 hours; of scripts and models" },
-  { name: "Failed", as: "n" },
-  { name: "Median", as: "n" },
-  { name: "Cost", as: "n" },
+  ...["Failed", "Median", "Cost"].map(numbers),
   "Version",
 ];
 

@@ -9,6 +9,9 @@ export interface Column {
   title?: string;
 }
 
+/** The heading of cells that are numbers. */
+export const numbers = (name: string): Column => ({ name, as: "n" });
+
 type Cell = Html | string;
 
 /** A table; a narrow window shows each row as a block, its cells with their headings. @param ids of the rows */

@@ -8,7 +8,7 @@ import { textOf } from "./fields.ts";
 import { form, type Page, seeOther } from "./layout.ts";
 import { runName } from "./run-shapes.ts";
 import { runTable } from "./runs-page.ts";
-import { type Column, optionList, table } from "./table.ts";
+import { numbers, optionList, table } from "./table.ts";
 import { cost, count, type Html, money, when } from "./text.ts";
 
 const GROUPS = ["day", "skill", "model", "session"] as const satisfies readonly UsageGroup[];
@@ -22,11 +22,14 @@ const WINDOWS = ["hour", "day", "month", "total"] as const;
 /** The error of a call that a budget refused. */
 const REFUSED = "budget_exceeded";
 const DAYS = 30;
-const DAY_MS = 24 * 3_600_000;
+
+/** The date so many days ago. */
+export const dayBefore = (days: number): string =>
+  new Date(Date.now() - days * 24 * 3_600_000).toISOString().slice(0, 10);
 
 export async function usagePage(api: Api): Promise<Page> {
   const by = GROUPS.find((group) => group === api.url.searchParams.get("by")) ?? "day";
-  const from = new Date(Date.now() - DAYS * DAY_MS).toISOString().slice(0, 10);
+  const from = dayBefore(DAYS);
   const [spent, limits, refused] = await Promise.all([
     asked(api, "getUsage", { query: { group_by: by, limit: "100", from } }),
     asked(api, "listBudgets", { query: { limit: "100" } }),
@@ -67,15 +70,8 @@ export function bars(rows: readonly Usage[], by: UsageGroup): Html {
     count(row.input_tokens),
     count(row.output_tokens),
   ];
-  const n = (name: string): Column => ({ name, as: "n" });
-  const columns = [
-    NAMES[by],
-    priced ? "Share of cost" : "Share of tokens",
-    n("Cost"),
-    n("Calls"),
-    n("Tokens in"),
-    n("Tokens out"),
-  ];
+  const share = priced ? "Share of cost" : "Share of tokens";
+  const columns = [NAMES[by], share, ...["Cost", "Calls", "Tokens in", "Tokens out"].map(numbers)];
   return table(columns, rows.map(cells));
 }
 
@@ -96,8 +92,7 @@ function budgetTable(api: Api, rows: readonly Budget[]): Html {
     when(row.resets_at),
     ...(api.may("admin") ? [remove(row)] : []),
   ];
-  const n = (name: string): Column => ({ name, as: "n" });
-  const columns = ["Scope", "Window", n("Spent"), n("Limit"), n("Left"), "Resets"];
+  const columns = ["Scope", "Window", ...["Spent", "Limit", "Left"].map(numbers), "Resets"];
   return table(api.may("admin") ? [...columns, "Remove"] : columns, rows.map(cells));
 }
 
@@ -140,8 +135,7 @@ ${LIMITS.map(([name, label]) => limit(name, label))}<button>Set the budget</butt
 }
 
 /** Sets the limits of a budget. @throws BadRequest if a limit is not a number, or if there is none */
-export async function setBudget(api: Api): Promise<Response> {
-  const fields = await api.form();
+export async function setBudget(api: Api, fields: FormData): Promise<Response> {
   const json: Record<string, unknown> = { window: textOf(fields, "window") };
   for (const [name, label] of LIMITS) {
     const text = textOf(fields, name);
@@ -154,8 +148,8 @@ export async function setBudget(api: Api): Promise<Response> {
   return seeOther("/console/usage");
 }
 
-export async function removeBudget(api: Api): Promise<Response> {
-  const scope = textOf(await api.form(), "scope");
+export async function removeBudget(api: Api, fields: FormData): Promise<Response> {
+  const scope = textOf(fields, "scope");
   await api.ask("deleteBudget", { params: { scope } });
   return seeOther("/console/usage");
 }

@@ -1,11 +1,10 @@
 /** `/console/workflows/runs/{id}`: a run's progress on its graph, what it did and waits for, and forms to control it. */
 import { html } from "hono/html";
 import type { ActiveVisit, Attempt, RunDocument, Stage } from "../engine/workflow/answers.ts";
-import { BadRequest } from "../errors/request.ts";
 import { type Api, asked, download } from "./api.ts";
-import { jsonOf, textOf } from "./fields.ts";
+import { checkSure, jsonOf, textOf } from "./fields.ts";
 import { graphDrawn, type NodeState, nodeIds, nodeTable } from "./graph-svg.ts";
-import { form, type Page, seeOther } from "./layout.ts";
+import { form, type Page, seeOther, sureField } from "./layout.ts";
 import { firstOf, pageNote } from "./numbered-pages.ts";
 import { stateLabel } from "./run-shapes.ts";
 import { facts, optionList } from "./table.ts";
@@ -147,7 +146,7 @@ function killForm(api: Api, id: string): Html {
   return form(
     api,
     `/console/workflows/runs/${id}/kill`,
-    html`<div><label for="sure">To kill it at once, without its compensations, type its id</label><input id="sure" name="sure" autocomplete="off" required></div><button class="danger">Kill</button>`,
+    html`${sureField("To kill it at once, without its compensations, type its id")}<button class="danger">Kill</button>`,
     "row",
   );
 }
@@ -246,36 +245,22 @@ function made({ artifacts }: RunDocument): Html | "" {
   )}</ul>`;
 }
 
-const CHANGES = {
-  pause: "pauseWorkflowRun",
-  resume: "resumeWorkflowRun",
-  cancel: "cancelWorkflowRun",
-} as const;
-const isChange = (word: string): word is keyof typeof CHANGES => Object.hasOwn(CHANGES, word);
-
-/** Pauses, resumes or cancels a run. If the run had ended at its limit, this redirects to the run that continues it. */
-export async function changeWorkflowRun(api: Api, id: string, change: string): Promise<Response> {
-  await api.form();
-  if (!isChange(change))
-    throw new BadRequest({ detail: `A run is paused, resumed or cancelled, not "${change}".` });
-  const query = change === "resume" ? { wait: "none" } : {};
-  const answer = await api.ask(CHANGES[change], { params: { id }, query, json: {} });
-  if (answer.status === 202) return begun(answer);
-  return seeOther(`/console/workflows/runs/${id}`);
+/** Resumes a run. If it had ended at its limit, this redirects to the run that continues it. */
+export async function resumeWorkflowRun(api: Api, _: FormData, id: string): Promise<Response> {
+  const how = { params: { id }, query: { wait: "none" }, json: {} };
+  const answer = await api.ask("resumeWorkflowRun", how);
+  return answer.status === 202 ? begun(answer) : seeOther(`/console/workflows/runs/${id}`);
 }
 
 /** Kills a run if the user typed its id. @throws BadRequest */
-export async function killWorkflowRun(api: Api, id: string): Promise<Response> {
-  const fields = await api.form();
-  if (textOf(fields, "sure") !== id)
-    throw new BadRequest({ detail: `Type ${id} to kill this run; nothing was stopped.` });
+export async function killWorkflowRun(api: Api, fields: FormData, id: string): Promise<Response> {
+  checkSure(fields, id, "kill this run; nothing was stopped");
   await api.ask("killWorkflowRun", { params: { id }, json: {} });
   return seeOther(`/console/workflows/runs/${id}`);
 }
 
 /** Answers a node that waits for an approval. */
-export async function decideWorkflow(api: Api, id: string): Promise<Response> {
-  const fields = await api.form();
+export async function decideWorkflow(api: Api, fields: FormData, id: string): Promise<Response> {
   const json = {
     node: textOf(fields, "node"),
     decision: textOf(fields, "decision"),
@@ -286,8 +271,7 @@ export async function decideWorkflow(api: Api, id: string): Promise<Response> {
 }
 
 /** Sends the event that a node waits for. */
-export async function signalWorkflow(api: Api, id: string): Promise<Response> {
-  const fields = await api.form();
+export async function signalWorkflow(api: Api, fields: FormData, id: string): Promise<Response> {
   const json = {
     name: textOf(fields, "name"),
     key: textOf(fields, "key") || undefined,
@@ -298,8 +282,7 @@ export async function signalWorkflow(api: Api, id: string): Promise<Response> {
 }
 
 /** Begins another run from a node of this one, with the task and the artifacts of the form. */
-export async function forkWorkflow(api: Api, id: string): Promise<Response> {
-  const fields = await api.form();
+export async function forkWorkflow(api: Api, fields: FormData, id: string): Promise<Response> {
   const input = { task: textOf(fields, "task") || undefined, artifacts: jsonOf(fields, "artifacts") };
   const json = { from: textOf(fields, "from"), input };
   return begun(await api.ask("forkWorkflowRun", { params: { id }, query: { wait: "none" }, json }));

@@ -86,8 +86,7 @@ ${facts([
 }
 
 /** Begins a run of a stored graph and redirects to its page. */
-export async function runWorkflow(api: Api, name: string): Promise<Response> {
-  const fields = await api.form();
+export async function runWorkflow(api: Api, fields: FormData, name: string): Promise<Response> {
   const json = {
     workflow: name,
     task: textOf(fields, "task"),
