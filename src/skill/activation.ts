@@ -17,18 +17,19 @@ export function readActivation(
 ): Pick<Manifest, "activation" | "tool_scope" | "workspace_tools"> {
   const top = { path: "" };
   const toolset: Readers<typeof TOOLSET_FIELDS> = {
-    tool_scope: (at) => at && splitAllowedTools(textsOf(at.node)),
+    tool_scope: (at) => splitAllowedTools(textsOf(at.node)),
     workspace_tools: (at) => workspaceTools(findings, at),
   };
   const readers: Readers<typeof ACTIVATION_FIELDS> = {
     // YAML reads `[file]` as a list, but all other clients show it as the text that a person types.
-    "argument-hint": (at) => at && stripControls(textOf(at.node) ?? at.node.source).trim(),
-    context: (at) => (at && text(findings, at)?.toLowerCase() === "fork" ? "fork" : undefined),
+    "argument-hint": (at) => stripControls(textOf(at.node) ?? at.node.source).trim(),
+    context: (at) => (text(findings, at)?.toLowerCase() === "fork" ? "fork" : undefined),
     "trusted-signers": (at) => fingerprints(findings, at),
-    mcp: (at) => at && Array.from(new Set(texts(findings, at))),
+    mcp: (at) => Array.from(new Set(texts(findings, at))),
   };
-  const tools = readFields(findings, root, top, TOOLSET_FIELDS, toolset, readLeniently);
-  const { hooks: _, ...read } = readFields(findings, root, top, ACTIVATION_FIELDS, readers, readLeniently);
+  const options = { readKind: readLeniently };
+  const tools = readFields(findings, root, top, TOOLSET_FIELDS, toolset, options);
+  const { hooks: _, ...read } = readFields(findings, root, top, ACTIVATION_FIELDS, readers, options);
   const activation = { ...read, ...hookNames(root.entries.get("hooks")?.value) };
   warnMissed(
     findings,
@@ -76,8 +77,7 @@ export const textsOf = (node: Node): string[] =>
   (node.kind === "list" ? node.items : [node]).map((each) => stripControls(textOf(each) ?? ""));
 
 /** `true`, `false`, or names of workspace tools, including their names in other clients. */
-function workspaceTools(findings: Findings, slot: Slot | undefined): Manifest["workspace_tools"] {
-  if (slot === undefined) return undefined;
+function workspaceTools(findings: Findings, slot: Slot): Manifest["workspace_tools"] {
   const [first = "", ...others] = splitAllowedTools(textsOf(slot.node));
   if (slot.node.kind !== "list" && others.length === 0 && /^(?:true|false)$/i.test(first))
     return first.toLowerCase() === "true";
@@ -89,8 +89,7 @@ function workspaceTools(findings: Findings, slot: Slot | undefined): Manifest["w
 }
 
 /** A malformed fingerprint matches nobody's key. */
-function fingerprints(findings: Findings, slot: Slot | undefined): string[] | undefined {
-  if (slot === undefined) return undefined;
+function fingerprints(findings: Findings, slot: Slot): string[] | undefined {
   const given = texts(findings, slot);
   const odd = given?.filter((text) => !FINGERPRINT.test(text)) ?? [];
   if (odd.length > 0) {

@@ -11,8 +11,7 @@ export type SkillFiles = ReadonlyMap<string, Uint8Array>;
 const SHELL_SYNTAX = /["'\\$`|&;<>*?()]/;
 
 /** The argument vector: a list of texts, or one text split on blanks. */
-export function readCommand(findings: Findings, slot: Slot | undefined): string[] | undefined {
-  if (slot === undefined) return undefined;
+export function readCommand(findings: Findings, slot: Slot): string[] | undefined {
   const { node } = slot;
   const text = stringOf(node);
   if (text !== null) {
@@ -45,6 +44,17 @@ export function readCommand(findings: Findings, slot: Slot | undefined): string[
     else wrongType(findings, item, "text", "Put the argument in quotes.");
   }
   return words.length === node.items.length ? checkArgv(findings, slot, words) : undefined;
+}
+
+/** The same, with a check of the files that it starts. */
+export function readBundledCommand(
+  findings: Findings,
+  slot: Slot,
+  files: SkillFiles | undefined,
+): string[] | undefined {
+  const argv = readCommand(findings, slot);
+  if (argv !== undefined && files !== undefined) checkCommandFiles(findings, slot, argv, files);
+  return argv;
 }
 
 function checkArgv(findings: Findings, slot: Slot, argv: string[]): string[] | undefined {

@@ -8,10 +8,9 @@ import type { Slot } from "./tree.ts";
 
 export function readDaemon(
   findings: Findings,
-  slot: Slot | undefined,
+  slot: Slot,
   mode: Mode | undefined,
 ): DaemonDeclaration | undefined {
-  if (slot === undefined) return undefined;
   if (mode !== undefined && mode !== "llm") {
     const message = `daemon has no effect in mode: ${mode}; only llm skills can be daemons.`;
     findings.error("field_of_other_mode", slot, message, "Remove daemon.");
@@ -23,9 +22,9 @@ export function readDaemon(
   });
 }
 
-function readCron(findings: Findings, slot: Slot | undefined): string | undefined {
+function readCron(findings: Findings, slot: Slot): string | undefined {
   const text = readText(findings, slot);
-  if (text === undefined || slot === undefined) return undefined;
+  if (text === undefined) return undefined;
   const parsed = parseCron(text);
   if ("cron" in parsed) return text;
   findings.error(
@@ -37,9 +36,9 @@ function readCron(findings: Findings, slot: Slot | undefined): string | undefine
   return undefined;
 }
 
-function readZone(findings: Findings, slot: Slot | undefined): string | undefined {
+function readZone(findings: Findings, slot: Slot): string | undefined {
   const text = readText(findings, slot);
-  if (text === undefined || slot === undefined || isTimeZone(text)) return text;
+  if (text === undefined || isTimeZone(text)) return text;
   findings.error(
     "time_zone",
     slot,

@@ -1,12 +1,14 @@
-/** Readers of fields, with coercions and messages. `undefined`: absent, or already reported. */
+/** Readers of fields that are there, with coercions and messages. `undefined`: a finding says why it cannot be read. */
 import type { Field, Fields, Value, Values } from "./field-kinds.ts";
 import type { Findings } from "./findings.ts";
 import type { Json, JsonObject } from "./manifest.ts";
 import { nearest } from "./match.ts";
-import { child, items, type MapNode, type Position, type Slot, stringOf, toJson } from "./tree.ts";
+import { child, items, type MapNode, type Position, type Slot, slotsOf, stringOf, toJson } from "./tree.ts";
 
 /** @param read the fields before it */
-type Reader<F, T> = (slot: Slot | undefined, read: Partial<Values<T>>) => Value<F> | undefined;
+type Reader<F, T> = (slot: Slot, read: Partial<Values<T>>) => Value<F> | undefined;
+/** What reports that a field is absent, where its kind does not say enough. */
+type Reports<T> = { [Name in keyof T]?: (read: Partial<Values<T>>) => void };
 /** Readers for fields that need more than their kinds say, as the members of a list always do. */
 export type Readers<T> = { [Name in keyof T]?: Reader<T[Name], T> } & {
   [Name in keyof T as T[Name] extends { kind: "objects" } ? Name : never]: Reader<T[Name], T>;
@@ -24,26 +26,32 @@ export function readFields<T extends Fields>(
   place: Place,
   fields: T,
   readers: Readers<T>,
-  readKind?: typeof readStrictly,
+  options?: { missing?: Reports<T>; readKind?: typeof readStrictly },
 ): Values<T>;
 export function readFields(
   findings: Findings,
   map: MapNode,
   place: Place,
   fields: Fields,
-  readers: { [name: string]: ((slot: Slot | undefined, read: object) => unknown) | undefined },
-  readKind = readStrictly,
+  readers: { [name: string]: ((slot: Slot, read: object) => unknown) | undefined },
+  {
+    missing = {},
+    readKind = readStrictly,
+  }: {
+    missing?: { [name: string]: ((read: object) => void) | undefined };
+    readKind?: typeof readStrictly;
+  } = {},
 ): object {
   const values: { [name: string]: unknown } = {};
   for (const [name, field] of Object.entries(fields)) {
     const slot = child(map, name, place.path);
-    const reader = readers[name];
-    const read =
-      reader !== undefined
-        ? reader(slot, values)
-        : field.kind === "text" && field.required === true
-          ? readRequiredText(findings, place, name, slot)
-          : slot && readKind(findings, slot, field);
+    const [reader, report] = [readers[name], missing[name]];
+    let read: unknown;
+    if (slot !== undefined && reader !== undefined) read = reader(slot, values);
+    else if (slot === undefined && report !== undefined) report(values);
+    else if (field.kind === "text" && field.required === true)
+      read = readRequiredText(findings, place, name, slot);
+    else if (slot !== undefined) read = readKind(findings, slot, field);
     const refused = slot !== undefined && field.required === true;
     const value = read === undefined && !refused ? field.default : read;
     const told = field.sparse === undefined || JSON.stringify(value) !== JSON.stringify(field.default);
@@ -55,14 +63,15 @@ export function readFields(
 /** Reads a mapping with fields of its own; `undefined` also if a required field is absent or refused. */
 export function readMapping<T extends Fields>(
   findings: Findings,
-  slot: Slot | undefined,
+  slot: Slot,
   fields: T,
   readers: Readers<T>,
+  missing: Reports<T> = {},
 ): Values<T> | undefined {
   const map = readMap(findings, slot);
-  if (map === undefined || slot === undefined) return undefined;
+  if (map === undefined) return undefined;
   warnUnknown(findings, map, slot.path, Object.keys(fields));
-  const values = readFields(findings, map, slot, fields, readers);
+  const values = readFields(findings, map, slot, fields, readers, { missing });
   return Object.entries(fields).every(([name, { required, stored = name }]) => !required || stored in values)
     ? values
     : undefined;
@@ -96,14 +105,12 @@ function readStrictly(findings: Findings, slot: Slot, field: Field): Json | unde
 }
 
 function readMembers(findings: Findings, slot: Slot, member: Field): JsonObject | undefined {
-  const map = readMap(findings, slot);
-  if (map === undefined) return undefined;
-  const members = Array.from(map.entries.keys()).flatMap((name) => {
-    const at = child(map, name, slot.path);
-    const value = at && readStrictly(findings, at, member);
+  const slots = readSlots(findings, slot);
+  const members = slots?.flatMap(([name, at]) => {
+    const value = readStrictly(findings, at, member);
     return value === undefined ? [] : [[name, value] as const];
   });
-  return Object.fromEntries(members);
+  return members && Object.fromEntries(members);
 }
 
 /** Without C0 and C1 control characters; tab and line feed stay. */
@@ -114,7 +121,7 @@ export function stripControls(text: string): string {
 /** Required, non-empty text, trimmed. */
 export function readRequiredText(
   findings: Findings,
-  parent: { path: string; at?: { line: number; column: number } },
+  parent: Place,
   key: string,
   slot: Slot | undefined,
 ): string | undefined {
@@ -138,8 +145,7 @@ export function readRequiredText(
 }
 
 /** Text without control characters; may be empty. */
-export function readText(findings: Findings, slot: Slot | undefined): string | undefined {
-  if (slot === undefined) return undefined;
+export function readText(findings: Findings, slot: Slot): string | undefined {
   const text = stringOf(slot.node);
   if (text !== null) return stripControls(text);
   const quoted =
@@ -153,10 +159,9 @@ export function readText(findings: Findings, slot: Slot | undefined): string | u
 /** An integer in a range. Digits in quotes are accepted with a warning; fractions and anything else are errors. */
 function readInteger(
   findings: Findings,
-  slot: Slot | undefined,
+  slot: Slot,
   range: { min: number; max: number },
 ): number | undefined {
-  if (slot === undefined) return undefined;
   const raw = slot.node.kind === "scalar" ? slot.node.value : undefined;
   let value = raw;
   if (typeof raw === "string" && /^\d{1,15}$/.test(raw)) {
@@ -192,8 +197,7 @@ function readNumber(findings: Findings, slot: Slot): number | undefined {
 }
 
 /** A boolean; `"true"` and `"false"` as text are accepted with a warning. */
-export function readBoolean(findings: Findings, slot: Slot | undefined): boolean | undefined {
-  if (slot === undefined) return undefined;
+export function readBoolean(findings: Findings, slot: Slot): boolean | undefined {
   const value = slot.node.kind === "scalar" ? slot.node.value : undefined;
   if (typeof value === "boolean") return value;
   if (value === "true" || value === "false") {
@@ -212,11 +216,10 @@ export function readBoolean(findings: Findings, slot: Slot | undefined): boolean
 /** One of a closed list of words; `anyCase` accepts other letter case. */
 export function readChoice<T extends string>(
   findings: Findings,
-  slot: Slot | undefined,
+  slot: Slot,
   choices: readonly T[],
   options: { anyCase?: boolean } = {},
 ): T | undefined {
-  if (slot === undefined) return undefined;
   const text = stringOf(slot.node) ?? undefined;
   const found = choices.find(
     (c) => c === text || (options.anyCase === true && c.toLowerCase() === text?.toLowerCase()),
@@ -235,11 +238,10 @@ export function readChoice<T extends string>(
 /** A list of texts; each must pass `check`, which returns its fault or `null`. */
 export function readTexts(
   findings: Findings,
-  slot: Slot | undefined,
+  slot: Slot,
   what: string,
   check: (text: string) => string | null,
 ): { text: string; slot: Slot }[] | undefined {
-  if (slot === undefined) return undefined;
   if (slot.node.kind !== "list") {
     wrongType(findings, slot, `a list of ${what}`, "Write a list: [first, second].");
     return undefined;
@@ -259,11 +261,16 @@ export function readTexts(
   return texts;
 }
 
-export function readMap(findings: Findings, slot: Slot | undefined): MapNode | undefined {
-  if (slot === undefined) return undefined;
+export function readMap(findings: Findings, slot: Slot): MapNode | undefined {
   if (slot.node.kind === "map") return slot.node;
   wrongType(findings, slot, "a mapping (key: value lines)");
   return undefined;
+}
+
+/** The slots of a mapping's values, by their keys. */
+export function readSlots(findings: Findings, slot: Slot): [name: string, slot: Slot][] | undefined {
+  const map = readMap(findings, slot);
+  return map && slotsOf(map, slot.path);
 }
 
 /** Warns about every key outside `known`, with the nearest known one. */

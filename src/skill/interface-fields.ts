@@ -45,11 +45,10 @@ function inputOf(
   return input_mime.some((type) => !isTextType(type)) ? "file" : "text";
 }
 
-/** The `route` field in its exact form; the skill's own path if it is absent or refused. */
-export function readRoute(findings: Findings, slot: Slot | undefined, slug: string): string {
-  const own = `/skills/${slug}`;
+/** The `route` field in its exact form. @param own the path that the skill has without it */
+export function readRoute(findings: Findings, slot: Slot, own: string): string | undefined {
   const text = readText(findings, slot)?.trim();
-  if (slot === undefined || text === undefined) return own;
+  if (text === undefined) return undefined;
   const form = normaliseRoute(text);
   if ("problem" in form) {
     findings.error(
@@ -58,7 +57,7 @@ export function readRoute(findings: Findings, slot: Slot | undefined, slug: stri
       `The route ${text} is not accepted: ${form.problem}.`,
       "Write a plain path of letters, digits, -, _ and /, for example /weather/today.",
     );
-    return own;
+    return undefined;
   }
   const reserved = reservedBy(form.path);
   if (reserved === null) return form.path;
@@ -68,11 +67,10 @@ export function readRoute(findings: Findings, slot: Slot | undefined, slug: stri
     `The route ${form.path} is not free: Hull itself serves ${reserved}.`,
     `Choose another path, or remove route to use ${own}.`,
   );
-  return own;
+  return undefined;
 }
 
-export function readInputMime(findings: Findings, slot: Slot | undefined): string[] {
-  if (slot === undefined) return [];
+export function readInputMime(findings: Findings, slot: Slot): string[] {
   const slots = slot.node.kind === "list" ? items(slot.node, slot.path) : [slot];
   return slots.flatMap((item) => {
     const type = stringOf(item.node)?.trim().toLowerCase() ?? "";
@@ -87,10 +85,9 @@ export function readInputMime(findings: Findings, slot: Slot | undefined): strin
   });
 }
 
-export function readOutputMime(findings: Findings, slot: Slot | undefined): string | undefined {
+export function readOutputMime(findings: Findings, slot: Slot): string | undefined {
   const type = readText(findings, slot)?.trim();
-  if (slot === undefined || type === undefined) return undefined;
-  if (isMediaType(type)) return type;
+  if (type === undefined || isMediaType(type)) return type;
   findings.error(
     "media_type",
     slot,
@@ -103,12 +100,11 @@ export function readOutputMime(findings: Findings, slot: Slot | undefined): stri
 /** @param read the fields that say what a call sends */
 export function readSchema(
   findings: Findings,
-  slot: Slot | undefined,
+  slot: Slot,
   read: Partial<Read>,
   mode: Mode | undefined,
   files: SkillFiles | undefined,
 ): JsonObject | undefined {
-  if (slot === undefined) return undefined;
   const input = inputOf(read, mode);
   if (mode === "proxy") {
     findings.warning(

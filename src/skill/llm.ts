@@ -6,33 +6,25 @@ import type { ModelTarget } from "./manifest.ts";
 import { child, type MapNode, type Slot, stringOf } from "./tree.ts";
 
 /** The deployment's name of a provider. */
-export function readProvider(
-  findings: Findings,
-  slot: Slot | undefined,
-  known: KnownProviders,
-): string | undefined {
+export function readProvider(findings: Findings, slot: Slot, known: KnownProviders): string | undefined {
   const name = readChoice(findings, slot, accepted(known));
   return name === undefined ? undefined : canonical(name, known);
 }
 
-/** @param root with the field `provider`, for findings */
-export function readModel(
+/** Reports that a provider needs a model. @param root with the field `provider` */
+export function checkNoModel(
   findings: Findings,
-  slot: Slot | undefined,
   provider: string | undefined,
   root: MapNode,
   known: KnownProviders,
-): string | undefined {
-  if (slot === undefined) {
-    if (provider !== undefined && known.model_required.includes(provider))
-      findings.error(
-        "model_missing",
-        child(root, "provider") ?? {},
-        `provider: ${provider} has no default model.`,
-        "Add model: and the model's name.",
-      );
-    return undefined;
-  }
+): void {
+  if (provider === undefined || !known.model_required.includes(provider)) return;
+  const message = `provider: ${provider} has no default model.`;
+  const location = child(root, "provider") ?? {};
+  findings.error("model_missing", location, message, "Add model: and the model's name.");
+}
+
+export function readModel(findings: Findings, slot: Slot): string | undefined {
   const text = stripControls(stringOf(slot.node) ?? "").trim();
   if (text !== "") return text;
   wrongType(
@@ -45,11 +37,7 @@ export function readModel(
 }
 
 /** Texts that `targetOf` takes. */
-export function readFallback(
-  findings: Findings,
-  slot: Slot | undefined,
-  known: KnownProviders,
-): string[] | undefined {
+export function readFallback(findings: Findings, slot: Slot, known: KnownProviders): string[] | undefined {
   const names = accepted(known);
   const entries = readTexts(findings, slot, "provider/model", (text) => {
     const { provider, model } = splitTarget(text);

@@ -1,12 +1,12 @@
 /** `mcp_servers` of an llm skill: servers whose tools its model can call, remote ones and processes (docs/mcp.md). */
 import { checkCommandFiles, readCommand, type SkillFiles } from "./command.ts";
-import { readMap, readMapping, wrongType } from "./fields.ts";
+import { type Readers, readMapping, readSlots, wrongType } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import type { McpProcess, McpServer } from "./manifest.ts";
 import { MCP_PROCESS_FIELDS, MCP_SERVER_FIELDS } from "./manifest-fields.ts";
 import { isReserved, templateVariables } from "./placeholder.ts";
 import { readHeaders, readTemplate } from "./proxy.ts";
-import { child, type Slot, stringOf } from "./tree.ts";
+import { type Slot, stringOf } from "./tree.ts";
 
 /** The form of its name, so that `<server>__<tool>` is a valid tool name. */
 const NAME = /^[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*$/;
@@ -27,17 +27,13 @@ export const serverTemplates = (server: McpServer | McpProcess): string[] =>
  */
 export function readMcpServers(
   findings: Findings,
-  slot: Slot | undefined,
+  slot: Slot,
   keyVariables: readonly string[],
   files: SkillFiles | undefined,
 ): (McpServer | McpProcess)[] {
-  const map = readMap(findings, slot);
-  if (map === undefined || slot === undefined) return [];
   const prefixes = new Set<string>();
   const servers: (McpServer | McpProcess)[] = [];
-  for (const name of map.entries.keys()) {
-    const at = child(map, name, slot.path);
-    if (at === undefined) continue;
+  for (const [name, at] of readSlots(findings, slot) ?? []) {
     const prefix = toolPrefix(name);
     const why = prefixes.has(prefix) ? "another server has it" : serverNameFault(name);
     if (why !== null) {
@@ -77,22 +73,18 @@ function readServer(
     const url = readUrl(findings, slot);
     return url === null ? null : { name, url, headers: {}, timeout_ms: DEFAULT_MCP_TIMEOUT_MS };
   }
-  const server = readMapping(findings, slot, MCP_SERVER_FIELDS, {
-    url: (at) => {
-      if (at !== undefined) return readUrl(findings, at) ?? undefined;
-      findings.error(
-        "mcp_server_url",
-        slot,
-        `The server ${name} has no url.`,
-        "Add url: https://…, or the command: of a server that speaks by its standard streams.",
-      );
-      return undefined;
-    },
+  const readers: Readers<typeof MCP_SERVER_FIELDS> = {
+    url: (at) => readUrl(findings, at) ?? undefined,
     headers: (at) => {
       const headers = readHeaders(findings, at, NO_TOOLS);
-      if (at !== undefined) checkKeys(findings, at, headers, keyVariables);
+      checkKeys(findings, at, headers, keyVariables);
       return headers;
     },
+  };
+  const noUrl = `The server ${name} has no url.`;
+  const hint = "Add url: https://…, or the command: of a server that speaks by its standard streams.";
+  const server = readMapping(findings, slot, MCP_SERVER_FIELDS, readers, {
+    url: () => findings.error("mcp_server_url", slot, noUrl, hint),
   });
   return server === undefined ? null : { name, ...server };
 }
@@ -118,17 +110,9 @@ function readProcess(
 }
 
 /** The environment that a server's process gets in addition to that of every process. */
-function readEnv(
-  findings: Findings,
-  slot: Slot | undefined,
-  keyVariables: readonly string[],
-): McpProcess["env"] {
-  const map = readMap(findings, slot);
-  if (map === undefined || slot === undefined) return {};
+function readEnv(findings: Findings, slot: Slot, keyVariables: readonly string[]): McpProcess["env"] {
   const env: McpProcess["env"] = {};
-  for (const name of map.entries.keys()) {
-    const at = child(map, name, slot.path);
-    if (at === undefined) continue;
+  for (const [name, at] of readSlots(findings, slot) ?? []) {
     const fault = variableFault(name, keyVariables);
     if (fault !== null) {
       findings.error("mcp_server_env", at, `The variable ${name} is not accepted: ${fault}.`);

@@ -21,7 +21,7 @@ const LLM_ONLY = fieldsOf("llm", false);
 /** The mode, given or inferred; `undefined` if it is unclear, which is then reported. */
 export function readMode(findings: Findings, root: MapNode): Mode | undefined {
   const modeSlot = child(root, "mode");
-  const stated = readChoice(findings, modeSlot, MODES);
+  const stated = modeSlot && readChoice(findings, modeSlot, MODES);
   if (modeSlot !== undefined && stated === undefined) return undefined;
   const present = Array.from(MODE_OF_KEY.keys()).flatMap((key) => {
     const slot = child(root, key);

@@ -5,10 +5,17 @@
  */
 import { readActivation } from "./activation.ts";
 import { readAgentSkill, unifySpelling } from "./agent-skill.ts";
-import { checkCommandFiles, checkFile, readCommand, type SkillFiles } from "./command.ts";
+import { checkFile, readBundledCommand, type SkillFiles } from "./command.ts";
 import { readDaemon } from "./daemon.ts";
 import type { Values } from "./field-kinds.ts";
-import { readFields, readRequiredText, stripControls, warnUnknown, wrongType } from "./fields.ts";
+import {
+  type Readers,
+  readFields,
+  readRequiredText,
+  stripControls,
+  warnUnknown,
+  wrongType,
+} from "./fields.ts";
 import { decodeText, noteSize, reportEncoding } from "./file-text.ts";
 import { Findings } from "./findings.ts";
 import { FOREIGN_MODELS, warnMissed } from "./foreign-fields.ts";
@@ -16,7 +23,7 @@ import { readFrontmatter, reportRemedies } from "./frontmatter/read.ts";
 import { liftHullFields } from "./hull-fields.ts";
 import { interfaceOf, readInputMime, readOutputMime, readRoute, readSchema } from "./interface-fields.ts";
 import { type KnownProviders, SHIPPED } from "./known-providers.ts";
-import { readFallback, readModel, readProvider, targetOf } from "./llm.ts";
+import { checkNoModel, readFallback, readModel, readProvider, targetOf } from "./llm.ts";
 import type { Diagnostic, JsonObject, Manifest, Mode } from "./manifest.ts";
 import {
   CARRIED_FIELDS,
@@ -207,12 +214,13 @@ function readSettings(
   { files, providers = SHIPPED }: ParseSource,
 ): Settings {
   const keys = providers.key_variables;
+  const own = `/skills/${slug}`;
   const common = readFields(findings, root, TOP, COMMON_FIELDS, {
     mode: () => mode,
-    run: (at) => readRun(findings, at, files),
+    run: (at) => readBundledCommand(findings, at, files),
     serve: (at) => readServe(findings, at, files),
     tool_env: (at) => {
-      if (at !== undefined && (mode === "proxy" || mode === "static-file")) {
+      if (mode === "proxy" || mode === "static-file") {
         const message = `tool_env has no effect in mode: ${mode}; only scripts and tools are processes.`;
         findings.warning("field_of_other_mode", at, message, "Remove tool_env.");
       }
@@ -221,7 +229,7 @@ function readSettings(
     input_mime: (at) => readInputMime(findings, at),
     input_schema: (at, read) => readSchema(findings, at, read, mode, files),
     output_mime: (at) => readOutputMime(findings, at),
-    route: (at) => readRoute(findings, at, slug),
+    route: (at) => readRoute(findings, at, own),
     daemon: (at) => readDaemon(findings, at, mode),
   });
   const proxy = readFields(findings, root, TOP, PROXY_FIELDS, {
@@ -231,14 +239,17 @@ function readSettings(
     forward_headers: (at) => readHeaderNames(findings, at),
     return_headers: (at) => readHeaderNames(findings, at),
   });
-  const llm = readFields(findings, root, TOP, LLM_FIELDS, {
+  const ofModel: Readers<typeof LLM_FIELDS> = {
     tools: (at) => readTools(findings, at, files),
     mcp_servers: (at) => readMcpServers(findings, at, keys, files),
     provider: (at) => readProvider(findings, at, providers),
-    model: (at, { provider }) => readModel(findings, at, provider, root, providers),
+    model: (at) => readModel(findings, at),
     fallback: (at) => readFallback(findings, at, providers),
+  };
+  const llm = readFields(findings, root, TOP, LLM_FIELDS, ofModel, {
+    missing: { model: ({ provider }) => checkNoModel(findings, provider, root, providers) },
   });
-  return { common, proxy, llm };
+  return { common: { ...common, route: common.route || own }, proxy, llm };
 }
 
 /** What the values mean in a manifest. */
@@ -255,23 +266,7 @@ function settingsOf({ common, proxy, llm }: Settings, mode: Mode, { providers = 
   };
 }
 
-function readRun(
-  findings: Findings,
-  slot: Slot | undefined,
-  files: SkillFiles | undefined,
-): string[] | undefined {
-  const argv = readCommand(findings, slot);
-  if (slot !== undefined && argv !== undefined && files !== undefined)
-    checkCommandFiles(findings, slot, argv, files);
-  return argv;
-}
-
-function readServe(
-  findings: Findings,
-  slot: Slot | undefined,
-  files: SkillFiles | undefined,
-): string | undefined {
-  if (slot === undefined) return undefined;
+function readServe(findings: Findings, slot: Slot, files: SkillFiles | undefined): string | undefined {
   const path = stringOf(slot.node)?.trim() ?? "";
   if (path === "") wrongType(findings, slot, "the path of a file in the skill's folder");
   else if (files === undefined) return path;
@@ -280,8 +275,7 @@ function readServe(
 }
 
 /** A list, or text split on blanks and commas outside parentheses: `Bash(git add:*), Read`. */
-function readAllowedTools(findings: Findings, slot: Slot | undefined): string[] | undefined {
-  if (slot === undefined) return undefined;
+function readAllowedTools(findings: Findings, slot: Slot): string[] | undefined {
   const entries = slot.node.kind === "list" ? items(slot.node, slot.path) : [slot];
   const texts = entries.map((entry) => toJson(entry.node));
   if (texts.every((text) => typeof text === "string")) return splitAllowedTools(texts.map(stripControls));

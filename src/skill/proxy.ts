@@ -1,9 +1,9 @@
 /** Readers of the fields of a proxy skill. */
-import { readMap, readTexts, wrongType } from "./fields.ts";
+import { readSlots, readTexts, wrongType } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import type { ProxySettings } from "./manifest.ts";
 import { isReserved, parseTemplate } from "./placeholder.ts";
-import { child, type Slot, stringOf } from "./tree.ts";
+import { type Slot, stringOf } from "./tree.ts";
 
 const UNCALLABLE = "Every call of this skill will answer 503.";
 
@@ -23,8 +23,7 @@ const FORBIDDEN_HEADERS = new Set([
   "content-length",
 ]);
 
-export function readProxyUrl(findings: Findings, slot: Slot | undefined): string | undefined {
-  if (slot === undefined) return undefined;
+export function readProxyUrl(findings: Findings, slot: Slot): string | undefined {
   const text = stringOf(slot.node)?.trim();
   const problem = text === undefined ? "it is not a string" : urlProblem(text);
   if (problem === null && text !== undefined) {
@@ -63,14 +62,11 @@ function urlProblem(text: string): string | null {
  */
 export function readHeaders(
   findings: Findings,
-  slot: Slot | undefined,
+  slot: Slot,
   effect: string = UNCALLABLE,
 ): ProxySettings["headers"] {
   const headers = new Map<string, string>();
-  const map = readMap(findings, slot);
-  for (const key of map?.entries.keys() ?? []) {
-    const entry = map === undefined ? undefined : child(map, key, slot?.path);
-    if (entry === undefined) continue;
+  for (const [key, entry] of readSlots(findings, slot) ?? []) {
     const name = key.toLowerCase();
     const problem = headerNameProblem(key);
     if (problem !== null || headers.has(name)) {
@@ -112,7 +108,7 @@ export function readTemplate(
   return undefined;
 }
 
-export function readHeaderNames(findings: Findings, slot: Slot | undefined): string[] {
+export function readHeaderNames(findings: Findings, slot: Slot): string[] {
   const names = readTexts(findings, slot, "header names", headerNameProblem) ?? [];
   return Array.from(new Set(names.map(({ text }) => text.toLowerCase())));
 }

@@ -5,11 +5,7 @@ import { isReserved } from "./placeholder.ts";
 import type { Slot } from "./tree.ts";
 
 /** The requested names, without provider keys and duplicates. */
-export function readToolEnv(
-  findings: Findings,
-  slot: Slot | undefined,
-  keyVariables: readonly string[],
-): string[] {
+export function readToolEnv(findings: Findings, slot: Slot, keyVariables: readonly string[]): string[] {
   const names = new Set<string>();
   const entries = readTexts(findings, slot, "names of environment variables (letters, digits, _)", (name) => {
     if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return "it is not the name of an environment variable";
@@ -25,7 +21,7 @@ export function readToolEnv(
       "provider_key_withheld",
       at,
       `${text} is a model provider's key, which Hull never gives to scripts and tools.`,
-      `Remove it from ${slot?.path}. A process that needs a provider should call a skill, not hold the key.`,
+      `Remove it from ${slot.path}. A process that needs a provider should call a skill, not hold the key.`,
     );
   }
   return Array.from(names);

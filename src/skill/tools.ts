@@ -1,7 +1,7 @@
 /** The `tools` of an llm skill. */
 
-import { checkCommandFiles, readCommand, type SkillFiles } from "./command.ts";
-import { readChoice, readMapping, readRequiredText, wrongType } from "./fields.ts";
+import { readBundledCommand, type SkillFiles } from "./command.ts";
+import { type Readers, readChoice, readMapping, readRequiredText, wrongType } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import { isObject } from "./json.ts";
 import type { CommandTool, Json, ParameterType, ToolParameter } from "./manifest.ts";
@@ -21,11 +21,7 @@ export function namesTools(node: Node): boolean {
   );
 }
 
-export function readTools(
-  findings: Findings,
-  slot: Slot | undefined,
-  files: SkillFiles | undefined,
-): CommandTool[] {
+export function readTools(findings: Findings, slot: Slot, files: SkillFiles | undefined): CommandTool[] {
   const tools: CommandTool[] = [];
   const names = new Map<string, number>();
   for (const item of listItems(findings, slot, "tools")) {
@@ -42,34 +38,19 @@ function readTool(
   files: SkillFiles | undefined,
 ): CommandTool | undefined {
   const parameterNames = new Map<string, number>();
-  return readMapping(findings, slot, COMMAND_TOOL_FIELDS, {
+  const readers: Readers<typeof COMMAND_TOOL_FIELDS> = {
     name: (at) => readName(findings, slot, at, names, "tool"),
-    command: (at) => readToolCommand(findings, slot, at, files),
+    command: (at) => readBundledCommand(findings, at, files),
     parameters: (at) =>
       listItems(findings, at, "parameters").flatMap(
         (item) => readParameter(findings, item, parameterNames) ?? [],
       ),
+  };
+  const place = { path: `${slot.path}.command`, at: slot.at };
+  const hint = "Add for example command: [python3, tool.py].";
+  return readMapping(findings, slot, COMMAND_TOOL_FIELDS, readers, {
+    command: () => findings.error("command_missing", place, "A tool needs a command.", hint),
   });
-}
-
-function readToolCommand(
-  findings: Findings,
-  tool: Slot,
-  slot: Slot | undefined,
-  files: SkillFiles | undefined,
-): string[] | undefined {
-  if (slot === undefined) {
-    findings.error(
-      "command_missing",
-      { path: `${tool.path}.command`, at: tool.at },
-      "A tool needs a command.",
-      "Add for example command: [python3, tool.py].",
-    );
-    return undefined;
-  }
-  const command = readCommand(findings, slot);
-  if (command !== undefined && files !== undefined) checkCommandFiles(findings, slot, command, files);
-  return command;
 }
 
 function readParameter(
@@ -77,21 +58,18 @@ function readParameter(
   slot: Slot,
   names: Map<string, number>,
 ): ToolParameter | undefined {
-  return readMapping(findings, slot, PARAMETER_FIELDS, {
+  const parameter = readMapping(findings, slot, PARAMETER_FIELDS, {
     name: (at) => readName(findings, slot, at, names, "parameter"),
     items: (at, { type }) => readItems(findings, at, type),
     enum: (at, { type }) => (type === undefined ? undefined : readEnum(findings, at, type)),
   });
+  return parameter?.type === "array" ? { ...parameter, items: parameter.items ?? "string" } : parameter;
 }
 
-function readItems(
-  findings: Findings,
-  slot: Slot | undefined,
-  type: ParameterType | undefined,
-): ToolParameter["items"] {
-  const member = readChoice(findings, slot, SCALAR_TYPES) ?? "string";
+function readItems(findings: Findings, slot: Slot, type: ParameterType | undefined): ToolParameter["items"] {
+  const member = readChoice(findings, slot, SCALAR_TYPES);
   if (type === "array") return member;
-  if (slot !== undefined && type !== undefined)
+  if (type !== undefined)
     findings.warning(
       "items_without_array",
       slot,
@@ -104,12 +82,12 @@ function readItems(
 function readName(
   findings: Findings,
   parent: Slot,
-  slot: Slot | undefined,
+  slot: Slot,
   names: Map<string, number>,
   what: "tool" | "parameter",
 ): string | undefined {
   const name = readRequiredText(findings, parent, "name", slot);
-  if (name === undefined || slot === undefined) return undefined;
+  if (name === undefined) return undefined;
   if (!NAME.test(name)) {
     findings.error(
       `${what}_name`,
@@ -133,8 +111,7 @@ function readName(
   return name;
 }
 
-function readEnum(findings: Findings, slot: Slot | undefined, type: ParameterType): Json[] | undefined {
-  if (slot === undefined) return undefined;
+function readEnum(findings: Findings, slot: Slot, type: ParameterType): Json[] | undefined {
   if (slot.node.kind !== "list" || slot.node.items.length === 0) {
     wrongType(findings, slot, `a list of one or more values of type ${type}`);
     return undefined;
@@ -175,8 +152,7 @@ function isOfType(value: Json, type: ParameterType): boolean {
   }
 }
 
-function listItems(findings: Findings, slot: Slot | undefined, what: string): Slot[] {
-  if (slot === undefined) return [];
+function listItems(findings: Findings, slot: Slot, what: string): Slot[] {
   if (slot.node.kind === "list") return items(slot.node, slot.path);
   wrongType(findings, slot, `a list of ${what}`, "Begin each entry with '- name: …'.");
   return [];

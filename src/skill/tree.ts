@@ -86,6 +86,14 @@ export function child(map: MapNode, key: string, parent = ""): Slot | undefined 
   return { path: parent === "" ? key : `${parent}.${key}`, node: entry.value, at };
 }
 
+/** The slots of a mapping's values, by their keys. */
+export function slotsOf(map: MapNode, parent = ""): [name: string, slot: Slot][] {
+  return Array.from(map.entries.keys()).flatMap((name): [string, Slot][] => {
+    const slot = child(map, name, parent);
+    return slot === undefined ? [] : [[name, slot]];
+  });
+}
+
 /** The slots of a list's items. */
 export function items(list: ListNode, parent: string): Slot[] {
   return list.items.map((node, i) => ({ path: `${parent}[${i}]`, node, at: node.at }));

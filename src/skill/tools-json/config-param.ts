@@ -11,8 +11,7 @@ const KEYS = Object.keys(CONFIG_PARAM_FIELDS);
 const NAME = /^(?!__)[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 
 /** The parameters of an `x-config`, in its order; adds faults to `findings`. */
-export function readConfigParams(findings: Findings, slot: Slot | undefined): ConfigParam[] {
-  if (slot === undefined) return [];
+export function readConfigParams(findings: Findings, slot: Slot): ConfigParam[] {
   if (slot.node.kind !== "list") {
     wrongType(findings, slot, "a list of configuration parameters");
     return [];
@@ -35,9 +34,14 @@ function readConfigParam(findings: Findings, slot: Slot): ConfigParam | null {
   const map = readMap(findings, slot);
   if (map === undefined) return null;
   const given = { ...slot, node: camelCased(map) };
-  const param = readMapping(findings, given, CONFIG_PARAM_FIELDS, {
-    name: (at) => readName(findings, slot, at),
-  });
+  const noName = { path: `${slot.path}.name`, at: slot.at };
+  const param = readMapping(
+    findings,
+    given,
+    CONFIG_PARAM_FIELDS,
+    { name: (at) => readName(findings, at) },
+    { name: () => findings.error("config_param", noName, NEEDS_NAME, NAME_HINT) },
+  );
   if (param === undefined) return null;
   checkParam(findings, slot, param);
   return withFittingDefault(findings, child(given.node, "default", slot.path), param);
@@ -85,15 +89,14 @@ function checkParam(findings: Findings, slot: Slot, param: ConfigParam): void {
     );
 }
 
-function readName(findings: Findings, parent: Slot, slot: Slot | undefined): string | undefined {
-  const name = slot === undefined ? undefined : readText(findings, slot);
+const NEEDS_NAME =
+  "A configuration parameter needs a name: a letter or _, then at most 63 letters, digits or _. It must not begin with two _.";
+const NAME_HINT = "Use for example maxCost.";
+
+function readName(findings: Findings, slot: Slot): string | undefined {
+  const name = readText(findings, slot);
   if (name !== undefined && NAME.test(name)) return name;
-  findings.error(
-    "config_param",
-    slot ?? { path: `${parent.path}.name`, at: parent.at },
-    "A configuration parameter needs a name: a letter or _, then at most 63 letters, digits or _. It must not begin with two _.",
-    "Use for example maxCost.",
-  );
+  findings.error("config_param", slot, NEEDS_NAME, NAME_HINT);
   return undefined;
 }
 

@@ -27,8 +27,8 @@ export function readExtensions(
     "x-env": (at) => readToolEnv(findings, at, keyVariables),
     "x-requires-network": (at) => readNetwork(findings, at),
     "x-config": (at) => readConfigParams(findings, at),
-    "x-input-schema": (at) => at && readObjectSchema(findings, at),
-    "x-output-schema": (at) => at && readOutputSchema(findings, at),
+    "x-input-schema": (at) => readObjectSchema(findings, at),
+    "x-output-schema": (at) => readOutputSchema(findings, at),
   });
   const display = readFields(findings, map, slot, DISPLAY_FIELDS, {
     "x-deprecated": (at) => readDeprecated(findings, at),
@@ -43,8 +43,7 @@ export function readExtensions(
 const HOST =
   /^(?:\*\.)?(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
-function readNetwork(findings: Findings, slot: Slot | undefined): NetworkNeed {
-  if (slot === undefined) return null;
+function readNetwork(findings: Findings, slot: Slot): NetworkNeed {
   if (slot.node.kind !== "list") {
     if (slot.node.kind === "scalar") return readBoolean(findings, slot) === true ? { hosts: null } : null;
     wrongType(findings, slot, "true, false or a list of hosts", 'Write for example ["api.example.com"].');
@@ -67,8 +66,7 @@ function readOutputSchema(findings: Findings, slot: Slot): JsonObject | undefine
   return schema;
 }
 
-function readDeprecated(findings: Findings, slot: Slot | undefined): boolean | string | undefined {
-  if (slot === undefined) return undefined;
+function readDeprecated(findings: Findings, slot: Slot): boolean | string | undefined {
   const value = toJson(slot.node);
   if (typeof value === "boolean" || typeof value === "string") return value;
   wrongType(findings, slot, "true, false or a string");

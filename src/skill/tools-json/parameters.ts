@@ -3,7 +3,7 @@ import { wrongType } from "../fields.ts";
 import { Findings } from "../findings.ts";
 import { schemaFaults } from "../json-schema.ts";
 import type { Json, JsonObject } from "../manifest.ts";
-import { child, type MapNode, mapToJson, type Slot, toJson } from "../tree.ts";
+import { child, type MapNode, mapToJson, type Slot, slotsOf, toJson } from "../tree.ts";
 import { parseJsonTree } from "./json-tree.ts";
 
 const TYPES = ["string", "number", "integer", "boolean", "object", "array"];
@@ -96,9 +96,7 @@ const withRequired = (schema: JsonObject): JsonObject =>
 function definitions(findings: Findings, slot: Slot, map: MapNode): JsonObject {
   const properties: [string, Json][] = [];
   const required: string[] = [];
-  for (const name of map.entries.keys()) {
-    const entry = child(map, name, slot.path);
-    if (entry === undefined) continue;
+  for (const [name, entry] of slotsOf(map, slot.path)) {
     checkName(findings, entry, name);
     if (entry.node.kind !== "map") {
       wrongType(findings, entry, "an object", 'Write for example {"type": "string", "description": "…"}.');
