@@ -7,7 +7,7 @@ import { firstOf } from "../cut.ts";
 import { InvalidRequest } from "../errors/llm.ts";
 import { InputInvalid } from "../errors/request.ts";
 import { isObject } from "../skill/json.ts";
-import { schemaFaults } from "../skill/json-schema.ts";
+import { schemaFaults, schemasIn } from "../skill/json-schema.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 
 const MAX_DEPTH = 64;
@@ -26,19 +26,6 @@ const DIALECT = new Map([
   ["nil", "null"],
 ]);
 
-/** Keywords whose value is a schema, a list of schemas, or schemas by name. */
-const ONE = new Set([
-  "additionalProperties",
-  "items",
-  "contains",
-  "propertyNames",
-  "not",
-  "if",
-  "then",
-  "else",
-]);
-const MANY = new Set(["allOf", "anyOf", "oneOf", "prefixItems"]);
-const NAMED = new Set(["$defs", "definitions", "properties", "patternProperties", "dependentSchemas"]);
 /** Keywords that fail each value if their own value is not allowed. The check ignores other keywords with such a value. */
 const DECISIVE = new Set(["type", "enum", "allOf", "anyOf", "oneOf", "multipleOf"]);
 /** Keywords that apply to the same value, not to a part of it. */
@@ -182,15 +169,9 @@ function target(reference: string, root: JsonObject, refuse: Refuse): Json {
   return at;
 }
 
-/** Every schema of a document; values in `enum`, `const` or `default` are not schemas. */
+/** Every schema of a document. */
 function* everySchema(schema: Json): Generator<JsonObject> {
   if (!isObject(schema)) return;
   yield schema;
-  for (const [keyword, value] of Object.entries(schema)) {
-    if (ONE.has(keyword)) yield* everySchema(value);
-    else if (MANY.has(keyword) && Array.isArray(value)) for (const item of value) yield* everySchema(item);
-    else if (NAMED.has(keyword) && isObject(value)) {
-      for (const item of Object.values(value)) yield* everySchema(item);
-    }
-  }
+  for (const part of schemasIn(schema)) yield* everySchema(part);
 }

@@ -51,6 +51,7 @@ const CHECKS = new Map<string, (value: Json) => boolean>([
   ],
   ["dependentRequired", (value) => isObject(value) && Object.values(value).every(isTexts)],
 ]);
+/** Keywords whose value is a schema, a list of schemas, or schemas by name. */
 const ONE = new Set(
   words(
     "additionalProperties unevaluatedProperties items unevaluatedItems contains propertyNames not if then else contentSchema",
@@ -80,6 +81,36 @@ export function embeddedSchema(schema: JsonObject, id: string): JsonObject | nul
   return refers && clean.$id === undefined ? { $id: id, ...clean } : clean;
 }
 
+/**
+ * A keyword's value with other schemas in the place of those that it holds; `null`: it holds none.
+ * @param map gets each schema, and its JSON pointer in the value
+ */
+export function withSchemas(
+  keyword: string,
+  value: Json,
+  map: (schema: Json, at: string) => Json,
+): Json | null {
+  if (ONE.has(keyword)) return map(value, "");
+  if (MANY.has(keyword) && Array.isArray(value)) {
+    return value.map((schema, i) => map(schema, below("", String(i))));
+  }
+  if (!NAMED.has(keyword) || !isObject(value)) return null;
+  const parts = Object.entries(value);
+  return Object.fromEntries(parts.map(([name, schema]) => [name, map(schema, below("", name))]));
+}
+
+/** The schemas directly in a schema; values in `enum`, `const` or `default` are not schemas. */
+export function schemasIn(schema: JsonObject): Json[] {
+  const found: Json[] = [];
+  for (const [keyword, value] of Object.entries(schema)) {
+    withSchemas(keyword, value, (part) => {
+      found.push(part);
+      return part;
+    });
+  }
+  return found;
+}
+
 /** A copy without the dropped keywords. Adds faults to `faults`. @param at JSON pointer of the schema */
 function cleanSchema(schema: Json, at: string, faults: string[]): Json {
   if (typeof schema === "boolean") return schema;
@@ -94,19 +125,11 @@ function cleanSchema(schema: Json, at: string, faults: string[]): Json {
 }
 
 function cleanKeyword(keyword: string, value: Json, at: string, faults: string[]): Json {
-  if (ONE.has(keyword)) return cleanSchema(value, at, faults);
-  if (MANY.has(keyword) && Array.isArray(value) && value.length > 0) {
-    return value.map((schema, i) => cleanSchema(schema, below(at, String(i)), faults));
-  }
-  if (NAMED.has(keyword) && isObject(value)) {
-    const parts = Object.entries(value);
-    return Object.fromEntries(
-      parts.map(([name, schema]) => [name, cleanSchema(schema, below(at, name), faults)]),
-    );
-  }
-  const nested = MANY.has(keyword) || NAMED.has(keyword);
-  if (nested || CHECKS.get(keyword)?.(value) === false) faults.push(at);
-  return value;
+  const clean = withSchemas(keyword, value, (schema, step) => cleanSchema(schema, at + step, faults));
+  const isEmpty = MANY.has(keyword) && Array.isArray(value) && value.length === 0;
+  const isOdd = clean === null && (MANY.has(keyword) || NAMED.has(keyword));
+  if (isEmpty || isOdd || CHECKS.get(keyword)?.(value) === false) faults.push(at);
+  return clean ?? value;
 }
 
 /** RFC 6901. */

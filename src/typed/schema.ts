@@ -1,6 +1,7 @@
 /** Turns zod into JSON Schema. */
 import * as z from "zod/mini";
 import { asJson, isObject } from "../skill/json.ts";
+import { withSchemas } from "../skill/json-schema.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 
 /** The part of a schema that JSON Schema cannot express; `path` leads from the schema to it, dotted. */
@@ -56,11 +57,6 @@ function dotted(path: readonly (string | number)[]): string {
   return text.replace(/^\./, "");
 }
 
-/** Keywords whose value is a schema, a list of schemas, or schemas by name. */
-const ONE = new Set(["additionalProperties", "items", "not", "if", "then", "else", "contains"]);
-const MANY = new Set(["anyOf", "oneOf", "allOf", "prefixItems"]);
-const NAMED = new Set(["properties", "patternProperties", "definitions", "$defs"]);
-
 /** Removes what only zod needs: keywords only, never a property of such a name, nor values. */
 function cleaned(schema: JsonObject): JsonObject {
   const kept: [string, Json][] = [];
@@ -69,12 +65,7 @@ function cleaned(schema: JsonObject): JsonObject {
     if (isSafeBound(keyword, value)) continue;
     if (keyword === "items" && Array.isArray(value)) kept.push(["prefixItems", value.map(below)]);
     else if (keyword === "additionalItems") kept.push(["items", below(value)]);
-    else if (ONE.has(keyword)) kept.push([keyword, below(value)]);
-    else if (MANY.has(keyword) && Array.isArray(value)) kept.push([keyword, value.map(below)]);
-    else if (NAMED.has(keyword) && isObject(value)) {
-      const named = Object.entries(value).map(([name, part]) => [name, below(part)] as const);
-      kept.push([keyword, Object.fromEntries(named)]);
-    } else kept.push([keyword, value]);
+    else kept.push([keyword, withSchemas(keyword, value, below) ?? value]);
   }
   return Object.fromEntries(kept);
 }

@@ -94,6 +94,11 @@ describe("schemas", () => {
       /refers to itself/,
     ],
     ["multiplies", doubling, /applies more than/],
+    [
+      "refers to itself for members that no other keyword covers",
+      { unevaluatedProperties: { $ref: "#/unevaluatedProperties" } },
+      /refers to itself/,
+    ],
     ["refers elsewhere", { $ref: "https://example.com/x" }, /outside of itself/],
     ["refers to nothing", { $ref: "#/$defs/nope" }, /does not hold/],
   ])("a hostile schema (%s) is refused", (_, schema, reason) => {
