@@ -2,7 +2,7 @@
 
 import * as z from "zod/mini";
 import CONVERSATIONS from "../../../migrations/0011_conversations.sql?raw";
-import { Tables } from "../../database.ts";
+import { pagedBy, type RowsPage, Tables } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
 import { objectOf } from "../../skill/json.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
@@ -108,18 +108,17 @@ export async function findItem(
   );
 }
 
-/** A page of items. @param after `seq` of the last item of the previous page; `null`: begin at the start */
+/** A page of items, in the order of their `seq`. */
 export async function listItems(
   env: Bindings,
   tenant: string,
   conversation: string,
-  { limit, after, ascending }: { limit: number; after: number | null; ascending: boolean },
+  page: RowsPage,
 ): Promise<ItemRow[]> {
   return tables(env).rows(
     itemShape,
-    `SELECT seq, id, item FROM conversation_items WHERE tenant = ?1 AND conversation = ?2
-     AND (?3 IS NULL OR seq ${ascending ? ">" : "<"} ?3) ORDER BY seq ${ascending ? "ASC" : "DESC"} LIMIT ?4`,
-    [tenant, conversation, after, limit],
+    `SELECT seq, id, item FROM conversation_items WHERE tenant = ?1 AND conversation = ?2 ${pagedBy("seq", page)}`,
+    [tenant, conversation, page.after, page.limit],
   );
 }
 

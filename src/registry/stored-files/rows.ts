@@ -5,7 +5,7 @@
 
 import * as z from "zod/mini";
 import STORED_FILES from "../../../migrations/0008_stored_files.sql?raw";
-import { removeInBatches, Tables } from "../../database.ts";
+import { pagedBy, type RowsPage, removeInBatches, Tables } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
 
 /** How long the row of an expired file stays, in ms. */
@@ -149,24 +149,17 @@ export async function findFileRows(
   );
 }
 
-/** Selects the files of a page: those after a position in the order of time. */
-interface FilesPage {
-  limit: number;
-  /** `created_us` of the last file of the previous page; `null`: begin at the start. */
-  after: number | null;
-  ascending: boolean;
-  /** `null` means any. */
-  purpose: string | null;
-}
-
-export async function listFileRows(env: Bindings, tenant: string, page: FilesPage): Promise<FileRow[]> {
-  const { limit, after, ascending, purpose } = page;
+/** A page of files, in the order of their `created_us`. @param page `purpose`: `null` means any */
+export async function listFileRows(
+  env: Bindings,
+  tenant: string,
+  page: RowsPage & { purpose: string | null },
+): Promise<FileRow[]> {
   return tables(env).rows(
     rowShape,
-    `SELECT ${COLUMNS} FROM stored_files WHERE tenant = ?1 AND ${SHOWN} AND (?3 IS NULL OR purpose = ?3)
-     AND (?4 IS NULL OR created_us ${ascending ? ">" : "<"} ?4)
-     ORDER BY created_us ${ascending ? "ASC" : "DESC"} LIMIT ?5`,
-    [tenant, rememberedSince(), purpose, after, limit],
+    `SELECT ${COLUMNS} FROM stored_files WHERE tenant = ?1 AND ${SHOWN} AND (?5 IS NULL OR purpose = ?5)
+     ${pagedBy("created_us", page)}`,
+    [tenant, rememberedSince(), page.after, page.limit, page.purpose],
   );
 }
 

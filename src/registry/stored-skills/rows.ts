@@ -1,7 +1,7 @@
 /** Stored skills and their versions in D1. Every query contains the tenant, so another tenant's id is unknown. */
 import * as z from "zod/mini";
 import { fromHex } from "../../bytes.ts";
-import type { Statement } from "../../database.ts";
+import { pagedBy, type RowsPage, type Statement } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
 import type { StoredSkillUpload } from "../../skill/stored-skill.ts";
 import { skillTables, storeBundle } from "./bundles.ts";
@@ -174,23 +174,16 @@ export async function findSkillNamed(env: Bindings, tenant: string, name: string
   return found?.id ?? null;
 }
 
-/** Selects the skills of a page: those after a position in the order of time. */
-interface SkillsPage {
-  limit: number;
-  /** `created_us` of the last skill of the previous page; `null`: begin at the start. */
-  after: number | null;
-  ascending: boolean;
-  /** Includes skills without a version. */
-  withEmpty: boolean;
-}
-
-export async function listSkills(env: Bindings, tenant: string, page: SkillsPage): Promise<StoredSkill[]> {
-  const { limit, after, ascending, withEmpty } = page;
+/** A page of skills, in the order of their `created_us`. @param page `withEmpty`: includes skills without a version */
+export async function listSkills(
+  env: Bindings,
+  tenant: string,
+  page: RowsPage & { withEmpty: boolean },
+): Promise<StoredSkill[]> {
   return skillTables(env).rows(
     skillShape,
-    `${SKILLS} WHERE s.tenant = ?1 AND (?2 IS NULL OR s.created_us ${ascending ? ">" : "<"} ?2)
-     AND (?3 OR s.default_number IS NOT NULL) ORDER BY s.created_us ${ascending ? "ASC" : "DESC"} LIMIT ?4`,
-    [tenant, after, withEmpty ? 1 : 0, limit],
+    `${SKILLS} WHERE s.tenant = ?1 AND (?2 OR s.default_number IS NOT NULL) ${pagedBy("s.created_us", page)}`,
+    [tenant, page.withEmpty ? 1 : 0, page.after, page.limit],
   );
 }
 
@@ -259,24 +252,17 @@ function versionNamed(name: string): { sql: string; value: string | number } | n
   return { sql: `${name.length === EPOCH_DIGITS ? "epoch" : "number"} = ?3`, value: Number(name) };
 }
 
-/** Selects the versions of a page: those after a number in this order. */
-interface VersionsPage {
-  limit: number;
-  after: number | null;
-  ascending: boolean;
-}
-
+/** A page of versions, in the order of their numbers. */
 export async function listVersions(
   env: Bindings,
   tenant: string,
   skill: string,
-  { limit, after, ascending }: VersionsPage,
+  page: RowsPage,
 ): Promise<StoredVersion[]> {
   return skillTables(env).rows(
     versionShape,
-    `SELECT ${VERSION} FROM stored_skill_versions WHERE tenant = ?1 AND skill = ?2
-     AND (?3 IS NULL OR number ${ascending ? ">" : "<"} ?3) ORDER BY number ${ascending ? "ASC" : "DESC"} LIMIT ?4`,
-    [tenant, skill, after, limit],
+    `SELECT ${VERSION} FROM stored_skill_versions WHERE tenant = ?1 AND skill = ?2 ${pagedBy("number", page)}`,
+    [tenant, skill, page.after, page.limit],
   );
 }
 
