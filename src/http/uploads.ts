@@ -14,11 +14,12 @@ import { listUploads as pageOfUploads, type Upload, uploadedVersions } from "../
 import { readWhole } from "../run/large-body.ts";
 import { dropSkill, uploadSkill } from "../run/upload.ts";
 import { grantedTo } from "../run/variables.ts";
+import { ArchiveRefused } from "../skill/archive-paths.ts";
 import type { SourceFile } from "../skill/bundle.ts";
 import { Findings } from "../skill/findings.ts";
 import { readTar, TarError } from "../skill/tar.ts";
-import { FolderError, skillFiles, warnNotGranted } from "../skill/uploaded.ts";
-import { readZip, ZipError } from "../skill/zip.ts";
+import { skillFiles, warnNotGranted } from "../skill/uploaded.ts";
+import { readZip } from "../skill/zip.ts";
 import { readBody, readJson } from "./body.ts";
 import type { RequestContext } from "./context.ts";
 import { reconcileDaemons } from "./daemons/declared.ts";
@@ -151,8 +152,7 @@ async function readArchive({ request, settings }: RequestContext, type: string):
     if (error instanceof TarError) {
       throw new BundleInvalid({ reason: `as a tar: ${error.reason}; send a zip, or use hull upload` });
     }
-    if (error instanceof ZipError || error instanceof FolderError)
-      throw new BundleInvalid({ reason: error.reason });
+    if (error instanceof ArchiveRefused) throw new BundleInvalid({ reason: error.reason });
     throw error;
   }
 }

@@ -5,8 +5,9 @@ import type { SkillReference } from "../llm/container-params.ts";
 import { storeUpload } from "../registry/store.ts";
 import { findBundle } from "../registry/stored-skills/bundles.ts";
 import { findSkill, findVersion, type StoredVersion } from "../registry/stored-skills/rows.ts";
+import { ArchiveRefused } from "../skill/archive-paths.ts";
 import type { SkillRecord } from "../skill/manifest.ts";
-import { readZip, ZipError } from "../skill/zip.ts";
+import { readZip } from "../skill/zip.ts";
 import type { RunContext } from "./context.ts";
 import { readWhole } from "./large-body.ts";
 import { checkTrust } from "./trust.ts";
@@ -125,7 +126,7 @@ export async function inlineSkill(
     const named = { id: name, version: digest.slice(0, 12), epoch: null, label: record.manifest.name };
     return { ...named, record, digest };
   } catch (error) {
-    if (error instanceof ZipError) throw new BundleInvalid({ reason: error.reason });
+    if (error instanceof ArchiveRefused) throw new BundleInvalid({ reason: error.reason });
     throw error;
   }
 }

@@ -1,5 +1,16 @@
-/** Checks the paths of an archive: plain ones inside its folder, no duplicates, none both a file and a folder. */
+/** What every archive of a folder must fulfil: plain paths inside it, no duplicates, none both a file and a folder. */
 import { insidePath } from "./path.ts";
+
+/** An archive that is broken, or contains what no skill contains. `reason` is safe to show. */
+export class ArchiveRefused extends Error {
+  readonly reason: string;
+
+  constructor(reason: string) {
+    super(`archive refused: ${reason}`);
+    this.name = "ArchiveRefused";
+    this.reason = reason;
+  }
+}
 
 /** In UTF-16 units. */
 const MAX_LENGTH = 8192;

@@ -129,61 +129,17 @@ const MISSED: { [field: string]: Missed } = {
 };
 
 /** Fields that describe a skill to people, and request nothing. */
-const DESCRIPTIVE = new Set([
-  "version",
-  "author",
-  "authors",
-  "maintainer",
-  "maintainers",
-  "contributors",
-  "organization",
-  "publisher",
-  "source",
-  "source-url",
-  "origin",
-  "homepage",
-  "website",
-  "url",
-  "repository",
-  "repo",
-  "documentation",
-  "tags",
-  "tag",
-  "keywords",
-  "category",
-  "categories",
-  "subcategory",
-  "domain",
-  "topic",
-  "topics",
-  "type",
-  "title",
-  "display-name",
-  "short-description",
-  "summary",
-  "emoji",
-  "icon",
-  "color",
-  "logo",
-  "date",
-  "date-added",
-  "created",
-  "created-at",
-  "updated",
-  "updated-at",
-  "last-updated",
-  "status",
-  "id",
-  "slug",
-  "risk",
-  "risk-level",
-  "difficulty",
-  "language",
-  "languages",
-  "platforms",
-  "copyright",
-  "price",
-]);
+const DESCRIPTIVE = new Set(
+  `
+    version author authors maintainer maintainers contributors organization publisher source source-url
+    origin homepage website url repository repo documentation tags tag keywords category categories
+    subcategory domain topic topics type title display-name short-description summary emoji icon color logo
+    date date-added created created-at updated updated-at last-updated status id slug risk risk-level
+    difficulty language languages platforms copyright price
+  `
+    .trim()
+    .split(/\s+/),
+);
 
 /** `mcpServers`, `mcp_servers` and `mcp-servers` are one field. */
 const fold = (key: string): string =>

@@ -4,7 +4,7 @@
  */
 import { sha256 } from "../bytes.ts";
 import { BundleInvalid } from "../errors/request.ts";
-import { ArchivePaths } from "./archive-paths.ts";
+import { ArchivePaths, ArchiveRefused } from "./archive-paths.ts";
 import type { SourceFile } from "./bundle.ts";
 import { brokenUploadRules } from "./field-rules.ts";
 import { skillFileName } from "./file-text.ts";
@@ -14,7 +14,7 @@ import type { Diagnostic } from "./manifest.ts";
 import { parseSkill } from "./parse-skill.ts";
 import { makeTools } from "./tools-json/handlers.ts";
 import { unbundled } from "./tools-json/unbundled.ts";
-import { FolderError, isJunk, skillFiles } from "./uploaded.ts";
+import { isJunk, skillFiles } from "./uploaded.ts";
 import { packZip } from "./zip-write.ts";
 
 export interface UploadRules {
@@ -137,7 +137,7 @@ function insideFolder(files: readonly SourceFile[]): SourceFile[] {
   try {
     return skillFiles(files);
   } catch (error) {
-    if (error instanceof FolderError) throw refused(error.reason);
+    if (error instanceof ArchiveRefused) throw refused(error.reason);
     throw error;
   }
 }

@@ -5,7 +5,7 @@
  * malformed pax records and names that are not UTF-8, and writes a long path in other bytes, which would change digests.
  */
 import { concat, join, utf8OrNull } from "../bytes.ts";
-import { ArchivePaths } from "./archive-paths.ts";
+import { ArchivePaths, ArchiveRefused } from "./archive-paths.ts";
 import { byteOrder } from "./path.ts";
 
 export interface TarFile {
@@ -41,16 +41,7 @@ export const PACK_LIMITS = {
 
 const DEFAULT_TAR_TERMS: TarTerms = { max_bytes: 512 * 1024 * 1024, max_files: PACK_LIMITS.entries };
 
-/** A tar that is broken, or contains what no pack contains. `reason` is safe to show. */
-export class TarError extends Error {
-  readonly reason: string;
-
-  constructor(reason: string) {
-    super(`tar refused: ${reason}`);
-    this.name = "TarError";
-    this.reason = reason;
-  }
-}
+export class TarError extends ArchiveRefused {}
 
 const BLOCK = 512;
 const USTAR = "ustar\u000000";

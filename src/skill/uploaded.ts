@@ -1,5 +1,6 @@
 /** Uploaded skills: their folder in an archive, and what is forbidden to them. */
 import { firstOf } from "../cut.ts";
+import { ArchiveRefused } from "./archive-paths.ts";
 import type { SourceFile } from "./bundle.ts";
 import { commandsOf } from "./command.ts";
 import { skillFileName } from "./file-text.ts";
@@ -11,17 +12,6 @@ import { sentVariables, variablesOf } from "./variables.ts";
 import { WORKSPACE_GRANT } from "./workspace-settings.ts";
 import { givesWorkspaceTools } from "./workspace-tools.ts";
 
-/** An archive without a skill folder. `reason` is safe to show. */
-export class FolderError extends Error {
-  readonly reason: string;
-
-  constructor(reason: string) {
-    super(`folder refused: ${reason}`);
-    this.name = "FolderError";
-    this.reason = reason;
-  }
-}
-
 /** Files that desktop archivers add next to the folder; tar of macOS writes attributes of `fox` as a file `._fox`. */
 const JUNK = /^__MACOSX\/|(?:^|\/)(?:\.DS_Store|Thumbs\.db|\._[^/]*)$/;
 
@@ -30,24 +20,24 @@ export const isJunk = (path: string): boolean => JUNK.test(path);
 /**
  * The files of the skill in an archive, as the build would bundle them: the archive is the skill's folder, or holds
  * nothing else.
- * @throws FolderError
+ * @throws ArchiveRefused
  */
 export function skillFiles(archive: readonly SourceFile[]): SourceFile[] {
   const entries = archive.filter(({ path }) => !isJunk(path));
   for (const { path } of entries) {
     if (/[\u0000-\u001f\u007f]|^[A-Za-z]:/.test(path)) {
-      throw new FolderError(`the path ${JSON.stringify(path)} has control characters or a drive letter`);
+      throw new ArchiveRefused(`the path ${JSON.stringify(path)} has control characters or a drive letter`);
     }
     const fault = tooLong(path);
     if (fault !== null)
-      throw new FolderError(`the path ${JSON.stringify(`${firstOf(path, 100)}…`)} ${fault}`);
+      throw new ArchiveRefused(`the path ${JSON.stringify(`${firstOf(path, 100)}…`)} ${fault}`);
   }
   const files = hasSkillFile(entries) ? entries : insideTopFolder(entries);
   const ignore = files.find(({ path }) => path === ".hullignore");
   const rules = ignore === undefined ? [] : parseIgnore(new TextDecoder().decode(ignore.bytes));
   const levels = [{ base: "", rules }];
   if (ignoreCost(rules, files) > MAX_IGNORE_STEPS) {
-    throw new FolderError("its .hullignore has too many or too long lines for that many files");
+    throw new ArchiveRefused("its .hullignore has too many or too long lines for that many files");
   }
   return files.filter(({ path }) => !isLeftOut(path, levels));
 }
@@ -85,7 +75,7 @@ function insideTopFolder(entries: readonly SourceFile[]): SourceFile[] {
   const files = entries.map((file) => ({ ...file, path: file.path.slice(top.length) }));
   if (top !== "" && tops.size === 1 && hasSkillFile(files)) return files;
   const near = entries.find(({ path }) => /(?:^|\/)skill\.md$/i.test(path));
-  throw new FolderError(
+  throw new ArchiveRefused(
     `it is not a skill's folder: SKILL.md is neither at its top nor in its only folder${near === undefined ? "" : `; it has ${near.path}`}`,
   );
 }

@@ -7,7 +7,7 @@
  */
 import { streamFrom, utf8OrNull } from "../bytes.ts";
 import { counted } from "../plural.ts";
-import { ArchivePaths } from "./archive-paths.ts";
+import { ArchivePaths, ArchiveRefused } from "./archive-paths.ts";
 import type { SourceFile } from "./bundle.ts";
 import { crc32 } from "./crc32.ts";
 
@@ -18,19 +18,8 @@ interface ZipLimits {
   max_entries: number;
 }
 
-/** A zip that is broken, or contains what no skill contains. `reason` is safe to show. */
-export class ZipError extends Error {
-  readonly reason: string;
-  /** Whether the zip is valid, but unpacks to more bytes than the caller accepts. */
-  readonly tooLarge: boolean;
-
-  constructor(reason: string, { tooLarge = false }: { tooLarge?: boolean } = {}) {
-    super(`zip refused: ${reason}`);
-    this.name = "ZipError";
-    this.reason = reason;
-    this.tooLarge = tooLarge;
-  }
-}
+/** The zip unpacks to more bytes than the caller accepts. */
+export class ZipTooLarge extends ArchiveRefused {}
 
 /** A file larger than this may have at most `MAX_RATIO` times the size of its compressed form. */
 const RATIO_FROM_BYTES = 1024 * 1024;
@@ -63,23 +52,24 @@ interface Entry {
   at: number;
 }
 
-/** The files of a zip without folders. Stored files are views of `zip`. @throws ZipError */
+/** The files of a zip without folders. Stored files are views of `zip`. @throws ArchiveRefused */
 export async function readZip(zip: Uint8Array<ArrayBuffer>, limits: ZipLimits): Promise<SourceFile[]> {
   const view = new DataView(zip.buffer, zip.byteOffset, zip.byteLength);
   const directory = findDirectory(view);
-  if (directory.entries > limits.max_entries) throw new ZipError(`more than ${limits.max_entries} entries`);
+  if (directory.entries > limits.max_entries)
+    throw new ArchiveRefused(`more than ${limits.max_entries} entries`);
   const entries = readDirectory(view, directory);
   const paths = new ArchivePaths();
   let total = 0;
   for (const { name, size, packed } of entries) {
     const refused = paths.enter(name);
-    if (refused !== null) throw new ZipError(refused);
+    if (refused !== null) throw new ArchiveRefused(refused);
     total += size;
     if (total > limits.max_bytes) {
-      throw new ZipError(`more than ${limits.max_bytes} bytes unpacked`, { tooLarge: true });
+      throw new ZipTooLarge(`more than ${limits.max_bytes} bytes unpacked`);
     }
     if (size > RATIO_FROM_BYTES && size > packed * MAX_RATIO) {
-      throw new ZipError(`${name} unpacks to more than ${MAX_RATIO} times its size`);
+      throw new ArchiveRefused(`${name} unpacks to more than ${MAX_RATIO} times its size`);
     }
   }
   const found = entries.map((entry) => locate(view, entry, directory.at));
@@ -89,8 +79,8 @@ export async function readZip(zip: Uint8Array<ArrayBuffer>, limits: ZipLimits): 
     const { name, size, crc, mode } = entry;
     const bytes = entry.method === METHOD.stored ? data : await inflate(data, size, name);
     if (bytes.length !== size)
-      throw new ZipError(`${name} has ${counted(bytes.length, "byte")} instead of ${size}`);
-    if (crc32(bytes) !== crc) throw new ZipError(`${name} is damaged: its CRC-32 does not match`);
+      throw new ArchiveRefused(`${name} has ${counted(bytes.length, "byte")} instead of ${size}`);
+    if (crc32(bytes) !== crc) throw new ArchiveRefused(`${name} is damaged: its CRC-32 does not match`);
     files.push({ path: name, mode, bytes });
   }
   return files;
@@ -114,13 +104,15 @@ function findDirectory(view: View): Directory {
     const size = view.getUint32(at + 12, true);
     const start = view.getUint32(at + 16, true);
     if (entries === IN_ZIP64.short || size === IN_ZIP64.long || start === IN_ZIP64.long) {
-      throw new ZipError("it is a zip64");
+      throw new ArchiveRefused("it is a zip64");
     }
-    if (disk !== 0 || startDisk !== 0 || here !== entries) throw new ZipError("it is one part of several");
-    if (start + size !== at) throw new ZipError("its directory does not end where the end record begins");
+    if (disk !== 0 || startDisk !== 0 || here !== entries)
+      throw new ArchiveRefused("it is one part of several");
+    if (start + size !== at)
+      throw new ArchiveRefused("its directory does not end where the end record begins");
     return { entries: entries ?? 0, at: start, end: at };
   }
-  throw new ZipError("it has no end record: it is cut off, or no zip");
+  throw new ArchiveRefused("it has no end record: it is cut off, or no zip");
 }
 
 /** The entries of the directory that are files. */
@@ -129,18 +121,18 @@ function readDirectory(view: View, directory: Directory): Entry[] {
   let at = directory.at;
   for (let n = 0; n < directory.entries; n++) {
     if (at + ENTRY.length > directory.end || view.getUint32(at, true) !== ENTRY.signature) {
-      throw new ZipError("its directory is broken");
+      throw new ArchiveRefused("its directory is broken");
     }
     const [nameLength = 0, extraLength = 0, commentLength = 0] = [28, 30, 32].map((offset) =>
       view.getUint16(at + offset, true),
     );
     const next = at + ENTRY.length + nameLength + extraLength + commentLength;
-    if (next > directory.end) throw new ZipError("its directory is broken");
+    if (next > directory.end) throw new ArchiveRefused("its directory is broken");
     const entry = readEntry(view, at, nameLength);
     if (entry !== null) entries.push(entry);
     at = next;
   }
-  if (at !== directory.end) throw new ZipError("its directory holds more than its entries");
+  if (at !== directory.end) throw new ArchiveRefused("its directory holds more than its entries");
   return entries;
 }
 
@@ -166,21 +158,21 @@ function readEntry(view: View, at: number, nameLength: number): Entry | null {
     at: long(42),
   };
   if ([entry.packed, entry.size, entry.at].includes(IN_ZIP64.long))
-    throw new ZipError(`${name} is a zip64 entry`);
-  if ((entry.flags & REFUSED_FLAGS) !== 0) throw new ZipError(`${name} is encrypted or a patch`);
+    throw new ArchiveRefused(`${name} is a zip64 entry`);
+  if ((entry.flags & REFUSED_FLAGS) !== 0) throw new ArchiveRefused(`${name} is encrypted or a patch`);
   if (entry.method !== METHOD.stored && entry.method !== METHOD.deflated) {
-    throw new ZipError(
+    throw new ArchiveRefused(
       `${name} is compressed by method ${entry.method}; only stored and deflated files are read`,
     );
   }
-  if (short(34) !== 0) throw new ZipError(`${name} is in another part of the zip`);
+  if (short(34) !== 0) throw new ArchiveRefused(`${name} is in another part of the zip`);
   if (type !== TYPE.none && type !== (isFolder ? TYPE.folder : TYPE.file)) {
-    throw new ZipError(`${name} is a link, a device, or of another type than its name says`);
+    throw new ArchiveRefused(`${name} is a link, a device, or of another type than its name says`);
   }
   if (!isFolder) return entry;
-  if (entry.size !== 0) throw new ZipError(`the folder ${name} has content`);
+  if (entry.size !== 0) throw new ArchiveRefused(`the folder ${name} has content`);
   const refused = new ArchivePaths().enter(name);
-  if (refused !== null) throw new ZipError(refused);
+  if (refused !== null) throw new ArchiveRefused(refused);
   return null;
 }
 
@@ -195,7 +187,8 @@ interface EntryData {
 /** Finds an entry's data; its local header must agree with the directory. */
 function locate(view: View, entry: Entry, limit: number): EntryData {
   const { at, name } = entry;
-  const broken = (): ZipError => new ZipError(`${name} has a local header that differs from the directory`);
+  const broken = (): ArchiveRefused =>
+    new ArchiveRefused(`${name} has a local header that differs from the directory`);
   if (at + LOCAL.length > limit || view.getUint32(at, true) !== LOCAL.signature) throw broken();
   const short = (offset: number): number => view.getUint16(at + offset, true);
   const nameLength = short(26);
@@ -213,7 +206,7 @@ function checkOverlap(found: readonly EntryData[]): void {
   for (const [i, { entry, from }] of sorted.entries()) {
     const before = sorted[i - 1];
     if (before !== undefined && before.to > from) {
-      throw new ZipError(`${entry.name} and ${before.entry.name} share bytes`);
+      throw new ArchiveRefused(`${entry.name} and ${before.entry.name} share bytes`);
     }
   }
 }
@@ -230,12 +223,12 @@ async function inflate(
     const inflated = streamFrom(piecesOf(data)).pipeThrough(new DecompressionStream("deflate-raw"));
     for await (const piece of inflated) {
       if (length + piece.length > size)
-        throw new ZipError(`${name} unpacks to more than its ${counted(size, "byte")}`);
+        throw new ArchiveRefused(`${name} unpacks to more than its ${counted(size, "byte")}`);
       bytes.set(piece, length);
       length += piece.length;
     }
   } catch (error) {
-    throw error instanceof ZipError ? error : new ZipError(`${name} cannot be inflated`);
+    throw error instanceof ArchiveRefused ? error : new ArchiveRefused(`${name} cannot be inflated`);
   }
   return bytes.subarray(0, length);
 }
@@ -250,6 +243,6 @@ function bytesOf(view: View, at: number, length: number): Uint8Array<ArrayBuffer
 
 function decode(name: Uint8Array): string {
   const text = utf8OrNull(name);
-  if (text === null) throw new ZipError("a name is not UTF-8");
+  if (text === null) throw new ArchiveRefused("a name is not UTF-8");
   return text;
 }

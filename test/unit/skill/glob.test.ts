@@ -1,5 +1,6 @@
 /** Globs: what they match, against regular expressions that mean the same, and what they cost at the worst. */
 import { describe, expect, it, test } from "vitest";
+import { ArchiveRefused } from "../../../src/skill/archive-paths.ts";
 import {
   globMatches,
   ignoreGlob,
@@ -9,7 +10,7 @@ import {
   starMatches,
 } from "../../../src/skill/glob.ts";
 import { isIgnored, parseIgnore } from "../../../src/skill/ignore.ts";
-import { FolderError, skillFiles } from "../../../src/skill/uploaded.ts";
+import { skillFiles } from "../../../src/skill/uploaded.ts";
 import { fc } from "../../support/property.ts";
 
 const escaped = (text: string): string => text.replace(/[^\w]/g, "\\$&");
@@ -124,6 +125,6 @@ describe("attack: a glob that takes a backtracking matcher forever", () => {
     const files = Array.from({ length: 2000 }, (_, i) => file(`folder/${"a".repeat(60)}${i}`));
     const upload = (ignore: string) => [file("SKILL.md"), file(".hullignore", ignore), ...files];
     expect(skillFiles(upload("*.log\ndist/\n"))).toHaveLength(2001);
-    expect(() => skillFiles(upload("*a*b*c*d\n".repeat(10_000)))).toThrow(FolderError);
+    expect(() => skillFiles(upload("*a*b*c*d\n".repeat(10_000)))).toThrow(ArchiveRefused);
   });
 });

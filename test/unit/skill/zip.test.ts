@@ -3,9 +3,10 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, w
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ArchiveRefused } from "../../../src/skill/archive-paths.ts";
 import type { SourceFile } from "../../../src/skill/bundle.ts";
 import { insidePath } from "../../../src/skill/path.ts";
-import { readZip, ZipError } from "../../../src/skill/zip.ts";
+import { readZip } from "../../../src/skill/zip.ts";
 import { fc } from "../../support/property.ts";
 import { makeZip, type ZipEntry } from "../../support/zip.ts";
 
@@ -140,7 +141,7 @@ describe("hostile zips are refused, with the entry and the reason", () => {
     ],
   ])("%s", async (_, entries, reason, end) => {
     const refused = readZip(await makeZip(entries, end), LIMITS);
-    await expect(refused).rejects.toThrow(ZipError);
+    await expect(refused).rejects.toThrow(ArchiveRefused);
     await expect(refused).rejects.toThrow(reason);
   });
 
@@ -153,12 +154,12 @@ describe("hostile zips are refused, with the entry and the reason", () => {
   test("bytes before or after the archive", async () => {
     const zip = await makeZip([file("a")]);
     for (const bytes of [[...zip, 0], [0, ...zip], [...zip].slice(0, -1), [], [0x50, 0x4b, 3, 4]]) {
-      await expect(readZip(new Uint8Array(bytes), LIMITS)).rejects.toThrow(ZipError);
+      await expect(readZip(new Uint8Array(bytes), LIMITS)).rejects.toThrow(ArchiveRefused);
     }
   });
 });
 
-test("any bytes: refused with a ZipError, or plain files that fit the limits", async () => {
+test("any bytes: refused with a ArchiveRefused, or plain files that fit the limits", async () => {
   const name = fc.constantFrom("a", "b/c", "d/", "../e", "SKILL.md", "ü");
   const lie = fc.record(
     { size: fc.nat(90), packed: fc.nat(90), at: fc.nat(90), flags: fc.constantFrom(0, 1, 8, 0x800) },
@@ -181,7 +182,7 @@ test("any bytes: refused with a ZipError, or plain files that fit the limits", a
       const zip = await makeZip(entries);
       for (const [at, byte] of bytes) zip[at % zip.length] = byte;
       const files = await readZip(zip, LIMITS).catch((error: unknown) => {
-        if (!(error instanceof ZipError)) throw error;
+        if (!(error instanceof ArchiveRefused)) throw error;
         return null;
       });
       if (files === null) return;

@@ -4,9 +4,10 @@ import { join } from "../../../bytes.ts";
 import { BadRequest, BodyTooLarge, BundleInvalid } from "../../../errors/request.ts";
 import { bundledVersion, type NewVersion } from "../../../registry/stored-skills/rows.ts";
 import { decodeUtf8 } from "../../../run/utf8.ts";
+import { ArchiveRefused } from "../../../skill/archive-paths.ts";
 import type { SourceFile } from "../../../skill/bundle.ts";
 import type { UploadRules } from "../../../skill/stored-skill.ts";
-import { readZip, ZipError } from "../../../skill/zip.ts";
+import { readZip, ZipTooLarge } from "../../../skill/zip.ts";
 import type { RequestContext } from "../../context.ts";
 import { formParts } from "../../form.ts";
 import { mediaType } from "../../skills/media-type.ts";
@@ -143,8 +144,8 @@ async function unpacked(parts: readonly SentFile[], limit: number): Promise<Sour
     try {
       return await readZip(first.bytes, { max_bytes: limit, max_entries: MAX_MEMBERS });
     } catch (error) {
-      if (!(error instanceof ZipError)) throw error;
-      throw error.tooLarge ? tooLarge(limit) : new BundleInvalid({ reason: error.reason });
+      if (error instanceof ZipTooLarge) throw tooLarge(limit);
+      throw error instanceof ArchiveRefused ? new BundleInvalid({ reason: error.reason }) : error;
     }
   }
   if (parts.some(isZip) && !parts.some(({ name }) => /(?:^|\/)skill\.md$/i.test(name))) {
