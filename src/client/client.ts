@@ -16,14 +16,16 @@ import { DaemonClient, DaemonsClient } from "./daemons.ts";
 import { HullConnectionError, HullError } from "./error.ts";
 import { EventStream, type HullEvent } from "./event-stream.ts";
 import { inputBody, inputQuery, type SkillInput } from "./input.ts";
-import { posts, reads, SessionClient, SessionsClient } from "./sessions.ts";
+import { SessionClient, SessionsClient } from "./sessions.ts";
 import {
   type Body,
   type Call,
   type CallSettings,
   type HullOptions,
   idempotent,
+  posts,
   type RunSettings,
+  reads,
   Transport,
 } from "./transport.ts";
 
@@ -82,7 +84,7 @@ export class Hull {
 
   /** Runs an agent without a session. */
   runAgent(body: RunRequest, settings: RunSettings = {}): Promise<RunResult> {
-    return this.#transport.json(posts("/runs", body, settings), settings);
+    return this.#transport.post("/runs", body, settings);
   }
 
   /** The same as events. Leaving the stream before its end stops the run. */
@@ -111,12 +113,12 @@ export class Hull {
   }
 
   card(slug: string, settings: CallSettings = {}): Promise<Card> {
-    return this.#transport.json(reads(`/skills/${encodeURIComponent(slug)}/card`), settings);
+    return this.#transport.get(`/skills/${encodeURIComponent(slug)}/card`, settings);
   }
 
   /** State and result of a call with an idempotency key. */
   execution(id: string, settings: CallSettings = {}): Promise<Execution> {
-    return this.#transport.json(reads(executionPath(id)), settings);
+    return this.#transport.get(executionPath(id), settings);
   }
 
   /**
@@ -159,7 +161,7 @@ class ModelsClient {
   }
 
   call(body: CallRequest, settings: RunSettings = {}): Promise<CallResult> {
-    return this.#transport.json(posts("/llm/call", body, settings), settings);
+    return this.#transport.post("/llm/call", body, settings);
   }
 
   /** Leaving the stream before its end stops the call. */
@@ -169,7 +171,7 @@ class ModelsClient {
 
   /** Calls a model until its answer matches a schema. */
   structured(body: StructuredRequest, settings: RunSettings = {}): Promise<StructuredResult> {
-    return this.#transport.json(posts("/llm/structured", body, settings), settings);
+    return this.#transport.post("/llm/structured", body, settings);
   }
 }
 
@@ -208,8 +210,7 @@ class FilesClient {
   }
 
   delete(id: string, settings: CallSettings = {}): Promise<void> {
-    const path = `/files/${encodeURIComponent(id)}`;
-    return this.#transport.nothing({ method: "DELETE", path, repeatable: true }, settings);
+    return this.#transport.remove(`/files/${encodeURIComponent(id)}`, settings);
   }
 }
 

@@ -1,7 +1,6 @@
 /** Daemons: agents that wait, and wake when something comes or is due. */
 import type { Daemon, DaemonRequest, DaemonSnapshot, Daemons } from "../../typed/client/api.d.ts";
-import { pages } from "./pages.ts";
-import { posts, reads, SessionClient } from "./sessions.ts";
+import { SessionClient } from "./sessions.ts";
 import type { CallSettings, RunSettings, Transport } from "./transport.ts";
 
 export class DaemonsClient {
@@ -13,11 +12,11 @@ export class DaemonsClient {
 
   /** All daemons of the tenant, the newest first, page by page. */
   list(settings: CallSettings = {}): AsyncGenerator<Daemons["data"][number]> {
-    return pages(this.#transport, "/daemons", settings);
+    return this.#transport.pages("/daemons", settings);
   }
 
   async spawn(body: DaemonRequest, settings: RunSettings = {}): Promise<DaemonClient> {
-    const { id } = await this.#transport.json<Daemon>(posts("/daemons", body, settings), settings);
+    const { id } = await this.#transport.post<Daemon>("/daemons", body, settings);
     return new DaemonClient(this.#transport, id);
   }
 }
@@ -39,12 +38,12 @@ export class DaemonClient {
 
   /** The daemon with its snapshot and the beginning of its queue. */
   get(settings: CallSettings = {}): Promise<DaemonSnapshot> {
-    return this.#transport.json(reads(this.#path), settings);
+    return this.#transport.get(this.#path, settings);
   }
 
   /** Puts an event, which may be any JSON, into its queue. */
   send(payload: unknown, settings: RunSettings = {}): Promise<Daemon> {
-    return this.#transport.json(posts(`${this.#path}/events`, payload, settings), settings);
+    return this.#transport.post(`${this.#path}/events`, payload, settings);
   }
 
   /** Wakes it once it is idle. */
@@ -63,10 +62,10 @@ export class DaemonClient {
 
   /** Stops it and removes all its data, including its session. */
   delete(settings: CallSettings = {}): Promise<void> {
-    return this.#transport.nothing({ method: "DELETE", path: this.#path, repeatable: true }, settings);
+    return this.#transport.remove(this.#path, settings);
   }
 
   #post(operation: string, settings: RunSettings): Promise<Daemon> {
-    return this.#transport.json(posts(`${this.#path}/${operation}`, {}, settings), settings);
+    return this.#transport.post(`${this.#path}/${operation}`, {}, settings);
   }
 }

@@ -23,15 +23,7 @@ import type {
   ToolAnswer,
 } from "../../typed/client/api.d.ts";
 import { EventStream } from "./event-stream.ts";
-import { pages } from "./pages.ts";
-import {
-  type Body,
-  type Call,
-  type CallSettings,
-  idempotent,
-  type RunSettings,
-  type Transport,
-} from "./transport.ts";
+import { type Body, type CallSettings, posts, type RunSettings, reads, type Transport } from "./transport.ts";
 
 /** An approval in the form of a stream or a list. */
 type NamedApproval = Pick<EventData["approval_request"], "id" | "arguments_digest">;
@@ -45,14 +37,13 @@ export class SessionsClient {
 
   /** Opens a session: a new one, or the existing one with this id. */
   async open(body: NewSession = {}, settings: RunSettings = {}): Promise<SessionClient> {
-    const call = posts("/sessions", body, settings);
-    const { id } = await this.#transport.json<Session>(call, settings);
+    const { id } = await this.#transport.post<Session>("/sessions", body, settings);
     return new SessionClient(this.#transport, id);
   }
 
   /** All sessions of the tenant, the newest first, page by page. */
   list(settings: CallSettings = {}): AsyncGenerator<Sessions["data"][number]> {
-    return pages(this.#transport, "/sessions", settings);
+    return this.#transport.pages("/sessions", settings);
   }
 }
 
@@ -73,12 +64,12 @@ export class SessionClient {
   }
 
   get(settings: CallSettings = {}): Promise<Session> {
-    return this.#transport.json(reads(this.#path), settings);
+    return this.#transport.get(this.#path, settings);
   }
 
   /** Stops the session's run and removes all its data. */
   delete(settings: CallSettings = {}): Promise<void> {
-    return this.#transport.nothing({ method: "DELETE", path: this.#path, repeatable: true }, settings);
+    return this.#transport.remove(this.#path, settings);
   }
 
   /** Runs an agent and returns when the run has ended, or with `wait: "idle"` when it rests. */
@@ -86,17 +77,12 @@ export class SessionClient {
     body: RunRequest,
     settings: RunSettings & { wait?: "terminal" | "idle" } = {},
   ): Promise<SessionRunResult> {
-    const { wait } = settings;
-    return this.#transport.json(
-      { ...posts(`${this.#path}/runs`, body, settings), query: { wait } },
-      settings,
-    );
+    return this.#transport.post(`${this.#path}/runs`, body, settings, { wait: settings.wait });
   }
 
   /** Begins a run and returns immediately. */
   start(body: RunRequest, settings: RunSettings = {}): Promise<RunAccepted> {
-    const call = posts(`${this.#path}/runs`, body, settings);
-    return this.#transport.json({ ...call, query: { wait: "none" } }, settings);
+    return this.#transport.post(`${this.#path}/runs`, body, settings, { wait: "none" });
   }
 
   /** Runs an agent and follows its events. Leaving the stream does not stop the run: `cancel` does. */
@@ -106,11 +92,11 @@ export class SessionClient {
   }
 
   runs(settings: CallSettings = {}): AsyncGenerator<SessionRuns["data"][number]> {
-    return pages(this.#transport, `${this.#path}/runs`, settings);
+    return this.#transport.pages(`${this.#path}/runs`, settings);
   }
 
   getRun(run: string, settings: CallSettings = {}): Promise<SessionRun> {
-    return this.#transport.json(reads(`${this.#path}/runs/${encodeURIComponent(run)}`), settings);
+    return this.#transport.get(`${this.#path}/runs/${encodeURIComponent(run)}`, settings);
   }
 
   /** Ends a run; an ended run stays unchanged. */
@@ -133,7 +119,7 @@ export class SessionClient {
 
   /** The messages that the next model call would send, the oldest first. */
   messages(settings: CallSettings = {}): AsyncGenerator<SessionMessages["data"][number]> {
-    return pages(this.#transport, `${this.#path}/messages`, settings);
+    return this.#transport.pages(`${this.#path}/messages`, settings);
   }
 
   /** Sends a message to the run under way, or to the next one. */
@@ -143,7 +129,7 @@ export class SessionClient {
   ): Promise<Delivered> {
     const { delivery } = settings;
     const body = { content, ...(delivery === undefined ? {} : { delivery }) };
-    return this.#transport.json(posts(`${this.#path}/messages`, body, settings), settings);
+    return this.#transport.post(`${this.#path}/messages`, body, settings);
   }
 
   /** Answers a call of a tool that the run's caller carries out. */
@@ -151,7 +137,7 @@ export class SessionClient {
     body: ToolAnswer,
     settings: RunSettings = {},
   ): Promise<{ tool_call_id: string; run_id: string }> {
-    return this.#transport.json(posts(`${this.#path}/tool-results`, body, settings), settings);
+    return this.#transport.post(`${this.#path}/tool-results`, body, settings);
   }
 
   /** The conversation as lines `role: text`; `full` includes what only the model sees. */
@@ -169,17 +155,17 @@ export class SessionClient {
   /** A session that begins in the present state of this one. @param id of the new session */
   async fork(id?: string, settings: RunSettings = {}): Promise<SessionClient> {
     const body = id === undefined ? {} : { dst: id };
-    const fork = await this.#transport.json<Session>(posts(`${this.#path}/fork`, body, settings), settings);
+    const fork = await this.#transport.post<Session>(`${this.#path}/fork`, body, settings);
     return new SessionClient(this.#transport, fork.id);
   }
 
   artifacts(settings: CallSettings = {}): AsyncGenerator<Artifacts["data"][number]> {
-    return pages(this.#transport, `${this.#path}/artifacts`, settings);
+    return this.#transport.pages(`${this.#path}/artifacts`, settings);
   }
 
   artifact(id: string, settings: CallSettings & { version?: number } = {}): Promise<Artifact> {
-    const call = reads(`${this.#path}/artifacts/${encodeURIComponent(id)}`);
-    return this.#transport.json({ ...call, query: { version: settings.version } }, settings);
+    const path = `${this.#path}/artifacts/${encodeURIComponent(id)}`;
+    return this.#transport.get(path, settings, { version: settings.version });
   }
 }
 
@@ -195,7 +181,7 @@ class ApprovalsClient {
 
   /** The approvals that wait now. */
   async list(settings: CallSettings = {}): Promise<Approvals["data"]> {
-    const { data } = await this.#transport.json<Approvals>(reads(this.#path), settings);
+    const { data } = await this.#transport.get<Approvals>(this.#path, settings);
     return data;
   }
 
@@ -240,7 +226,7 @@ class SessionFilesClient {
   }
 
   list(settings: CallSettings = {}): AsyncGenerator<SessionFiles["data"][number]> {
-    return pages(this.#transport, this.#path, settings);
+    return this.#transport.pages(this.#path, settings);
   }
 
   get(path: string, settings: CallSettings = {}): Promise<Blob> {
@@ -256,17 +242,10 @@ class SessionFilesClient {
   }
 
   delete(path: string, settings: CallSettings = {}): Promise<void> {
-    return this.#transport.nothing({ method: "DELETE", path: this.#at(path), repeatable: true }, settings);
+    return this.#transport.remove(this.#at(path), settings);
   }
 
   #at(path: string): string {
     return `${this.#path}/${path.split("/").map(encodeURIComponent).join("/")}`;
   }
-}
-
-export const reads = (path: string): Call => ({ method: "GET", path, repeatable: true });
-
-export function posts(path: string, json: unknown, settings: RunSettings): Call {
-  const headers = idempotent(settings);
-  return { method: "POST", path, json, headers, repeatable: Object.keys(headers).length > 0 };
 }

@@ -145,13 +145,48 @@ export class Transport {
     return retryAfterMs === null || retryAfterMs > LONGEST_RETRY_AFTER_MS ? null : retryAfterMs;
   }
 
-  json<T>(call: Call, settings: CallSettings = {}): Promise<T> {
+  json<T>(call: Call, settings: CallSettings): Promise<T> {
     return this.send(call, settings, async (response): Promise<T> => response.json());
   }
 
   async nothing(call: Call, settings: CallSettings = {}): Promise<void> {
     await this.send(call, settings, (response) => response.body?.cancel() ?? Promise.resolve());
   }
+
+  get<T>(path: string, settings: CallSettings, query?: Call["query"]): Promise<T> {
+    return this.json({ ...reads(path), query }, settings);
+  }
+
+  post<T>(path: string, body: unknown, settings: RunSettings, query?: Call["query"]): Promise<T> {
+    return this.json({ ...posts(path, body, settings), query }, settings);
+  }
+
+  remove(path: string, settings: CallSettings): Promise<void> {
+    return this.nothing({ method: "DELETE", path, repeatable: true }, settings);
+  }
+
+  /** Every item of a list; pages are requested on demand. */
+  async *pages<Item>(path: string, settings: CallSettings): AsyncGenerator<Item, void, undefined> {
+    for (let cursor: string | undefined; ; ) {
+      const { data, next_cursor } = await this.get<Page<Item>>(path, settings, { limit: 100, cursor });
+      yield* data;
+      if (next_cursor === null) return;
+      cursor = next_cursor;
+    }
+  }
+}
+
+interface Page<Item> {
+  data: Item[];
+  next_cursor: string | null;
+}
+
+export const reads = (path: string): Call => ({ method: "GET", path, repeatable: true });
+
+/** A call that runs or makes something. */
+export function posts(path: string, json: unknown, settings: RunSettings): Call {
+  const headers = idempotent(settings);
+  return { method: "POST", path, json, headers, repeatable: Object.keys(headers).length > 0 };
 }
 
 /** Whether the call may be repeated although its outcome is unknown. */

@@ -28,17 +28,6 @@ var SkillAnswer = class {
   }
 };
 
-// src/client/pages.ts
-async function* pages(transport, path, settings) {
-  for (let cursor; ; ) {
-    const call = { method: "GET", path, query: { limit: 100, cursor }, repeatable: true };
-    const { data, next_cursor } = await transport.json(call, settings);
-    yield* data;
-    if (next_cursor === null) return;
-    cursor = next_cursor;
-  }
-}
-
 // src/client/error.ts
 var HullError = class extends Error {
   /** Stable; the table of docs/http.md lists all. `unknown` if the answer was not a problem document of Hull. */
@@ -155,13 +144,36 @@ var Transport = class {
     if (code.startsWith("provider_") || status !== 429 && status !== 503) return null;
     return retryAfterMs === null || retryAfterMs > LONGEST_RETRY_AFTER_MS ? null : retryAfterMs;
   }
-  json(call, settings = {}) {
+  json(call, settings) {
     return this.send(call, settings, async (response) => response.json());
   }
   async nothing(call, settings = {}) {
     await this.send(call, settings, (response) => response.body?.cancel() ?? Promise.resolve());
   }
+  get(path, settings, query) {
+    return this.json({ ...reads(path), query }, settings);
+  }
+  post(path, body, settings, query) {
+    return this.json({ ...posts(path, body, settings), query }, settings);
+  }
+  remove(path, settings) {
+    return this.nothing({ method: "DELETE", path, repeatable: true }, settings);
+  }
+  /** Every item of a list; pages are requested on demand. */
+  async *pages(path, settings) {
+    for (let cursor; ; ) {
+      const { data, next_cursor } = await this.get(path, settings, { limit: 100, cursor });
+      yield* data;
+      if (next_cursor === null) return;
+      cursor = next_cursor;
+    }
+  }
 };
+var reads = (path) => ({ method: "GET", path, repeatable: true });
+function posts(path, json, settings) {
+  const headers = idempotent(settings);
+  return { method: "POST", path, json, headers, repeatable: Object.keys(headers).length > 0 };
+}
 var isRepeatable = async ({ repeatable }) => typeof repeatable === "boolean" ? repeatable : repeatable().catch(() => false);
 async function errorOf(response) {
   const { status, headers } = response;
@@ -409,13 +421,12 @@ var SessionsClient = class {
   }
   /** Opens a session: a new one, or the existing one with this id. */
   async open(body = {}, settings = {}) {
-    const call = posts("/sessions", body, settings);
-    const { id } = await this.#transport.json(call, settings);
+    const { id } = await this.#transport.post("/sessions", body, settings);
     return new SessionClient(this.#transport, id);
   }
   /** All sessions of the tenant, the newest first, page by page. */
   list(settings = {}) {
-    return pages(this.#transport, "/sessions", settings);
+    return this.#transport.pages("/sessions", settings);
   }
 };
 var SessionClient = class _SessionClient {
@@ -432,24 +443,19 @@ var SessionClient = class _SessionClient {
     this.files = new SessionFilesClient(transport, this.#path);
   }
   get(settings = {}) {
-    return this.#transport.json(reads(this.#path), settings);
+    return this.#transport.get(this.#path, settings);
   }
   /** Stops the session's run and removes all its data. */
   delete(settings = {}) {
-    return this.#transport.nothing({ method: "DELETE", path: this.#path, repeatable: true }, settings);
+    return this.#transport.remove(this.#path, settings);
   }
   /** Runs an agent and returns when the run has ended, or with `wait: "idle"` when it rests. */
   run(body, settings = {}) {
-    const { wait } = settings;
-    return this.#transport.json(
-      { ...posts(`${this.#path}/runs`, body, settings), query: { wait } },
-      settings
-    );
+    return this.#transport.post(`${this.#path}/runs`, body, settings, { wait: settings.wait });
   }
   /** Begins a run and returns immediately. */
   start(body, settings = {}) {
-    const call = posts(`${this.#path}/runs`, body, settings);
-    return this.#transport.json({ ...call, query: { wait: "none" } }, settings);
+    return this.#transport.post(`${this.#path}/runs`, body, settings, { wait: "none" });
   }
   /** Runs an agent and follows its events. Leaving the stream does not stop the run: `cancel` does. */
   stream(body, settings = {}) {
@@ -457,10 +463,10 @@ var SessionClient = class _SessionClient {
     return new EventStream({ transport: this.#transport, call, ends: true, settings });
   }
   runs(settings = {}) {
-    return pages(this.#transport, `${this.#path}/runs`, settings);
+    return this.#transport.pages(`${this.#path}/runs`, settings);
   }
   getRun(run, settings = {}) {
-    return this.#transport.json(reads(`${this.#path}/runs/${encodeURIComponent(run)}`), settings);
+    return this.#transport.get(`${this.#path}/runs/${encodeURIComponent(run)}`, settings);
   }
   /** Ends a run; an ended run stays unchanged. */
   cancel(run, settings = {}) {
@@ -479,17 +485,17 @@ var SessionClient = class _SessionClient {
   }
   /** The messages that the next model call would send, the oldest first. */
   messages(settings = {}) {
-    return pages(this.#transport, `${this.#path}/messages`, settings);
+    return this.#transport.pages(`${this.#path}/messages`, settings);
   }
   /** Sends a message to the run under way, or to the next one. */
   send(content, settings = {}) {
     const { delivery } = settings;
     const body = { content, ...delivery === void 0 ? {} : { delivery } };
-    return this.#transport.json(posts(`${this.#path}/messages`, body, settings), settings);
+    return this.#transport.post(`${this.#path}/messages`, body, settings);
   }
   /** Answers a call of a tool that the run's caller carries out. */
   answerTool(body, settings = {}) {
-    return this.#transport.json(posts(`${this.#path}/tool-results`, body, settings), settings);
+    return this.#transport.post(`${this.#path}/tool-results`, body, settings);
   }
   /** The conversation as lines `role: text`; `full` includes what only the model sees. */
   transcript(view = "visible", settings = {}) {
@@ -504,15 +510,15 @@ var SessionClient = class _SessionClient {
   /** A session that begins in the present state of this one. @param id of the new session */
   async fork(id, settings = {}) {
     const body = id === void 0 ? {} : { dst: id };
-    const fork = await this.#transport.json(posts(`${this.#path}/fork`, body, settings), settings);
+    const fork = await this.#transport.post(`${this.#path}/fork`, body, settings);
     return new _SessionClient(this.#transport, fork.id);
   }
   artifacts(settings = {}) {
-    return pages(this.#transport, `${this.#path}/artifacts`, settings);
+    return this.#transport.pages(`${this.#path}/artifacts`, settings);
   }
   artifact(id, settings = {}) {
-    const call = reads(`${this.#path}/artifacts/${encodeURIComponent(id)}`);
-    return this.#transport.json({ ...call, query: { version: settings.version } }, settings);
+    const path = `${this.#path}/artifacts/${encodeURIComponent(id)}`;
+    return this.#transport.get(path, settings, { version: settings.version });
   }
 };
 var ApprovalsClient = class {
@@ -524,7 +530,7 @@ var ApprovalsClient = class {
   }
   /** The approvals that wait now. */
   async list(settings = {}) {
-    const { data } = await this.#transport.json(reads(this.#path), settings);
+    const { data } = await this.#transport.get(this.#path, settings);
     return data;
   }
   /**
@@ -555,7 +561,7 @@ var SessionFilesClient = class {
     this.#path = `${session}/files`;
   }
   list(settings = {}) {
-    return pages(this.#transport, this.#path, settings);
+    return this.#transport.pages(this.#path, settings);
   }
   get(path, settings = {}) {
     return this.#transport.send(reads(this.#at(path)), settings, (response) => response.blob());
@@ -568,17 +574,12 @@ var SessionFilesClient = class {
     );
   }
   delete(path, settings = {}) {
-    return this.#transport.nothing({ method: "DELETE", path: this.#at(path), repeatable: true }, settings);
+    return this.#transport.remove(this.#at(path), settings);
   }
   #at(path) {
     return `${this.#path}/${path.split("/").map(encodeURIComponent).join("/")}`;
   }
 };
-var reads = (path) => ({ method: "GET", path, repeatable: true });
-function posts(path, json, settings) {
-  const headers = idempotent(settings);
-  return { method: "POST", path, json, headers, repeatable: Object.keys(headers).length > 0 };
-}
 
 // src/client/daemons.ts
 var DaemonsClient = class {
@@ -588,10 +589,10 @@ var DaemonsClient = class {
   }
   /** All daemons of the tenant, the newest first, page by page. */
   list(settings = {}) {
-    return pages(this.#transport, "/daemons", settings);
+    return this.#transport.pages("/daemons", settings);
   }
   async spawn(body, settings = {}) {
-    const { id } = await this.#transport.json(posts("/daemons", body, settings), settings);
+    const { id } = await this.#transport.post("/daemons", body, settings);
     return new DaemonClient(this.#transport, id);
   }
 };
@@ -609,11 +610,11 @@ var DaemonClient = class {
   }
   /** The daemon with its snapshot and the beginning of its queue. */
   get(settings = {}) {
-    return this.#transport.json(reads(this.#path), settings);
+    return this.#transport.get(this.#path, settings);
   }
   /** Puts an event, which may be any JSON, into its queue. */
   send(payload, settings = {}) {
-    return this.#transport.json(posts(`${this.#path}/events`, payload, settings), settings);
+    return this.#transport.post(`${this.#path}/events`, payload, settings);
   }
   /** Wakes it once it is idle. */
   wake(settings = {}) {
@@ -628,10 +629,10 @@ var DaemonClient = class {
   }
   /** Stops it and removes all its data, including its session. */
   delete(settings = {}) {
-    return this.#transport.nothing({ method: "DELETE", path: this.#path, repeatable: true }, settings);
+    return this.#transport.remove(this.#path, settings);
   }
   #post(operation, settings) {
-    return this.#transport.json(posts(`${this.#path}/${operation}`, {}, settings), settings);
+    return this.#transport.post(`${this.#path}/${operation}`, {}, settings);
   }
 };
 
@@ -691,7 +692,7 @@ var Hull = class {
   }
   /** Runs an agent without a session. */
   runAgent(body, settings = {}) {
-    return this.#transport.json(posts("/runs", body, settings), settings);
+    return this.#transport.post("/runs", body, settings);
   }
   /** The same as events. Leaving the stream before its end stops the run. */
   streamAgent(body, settings = {}) {
@@ -715,11 +716,11 @@ var Hull = class {
     }
   }
   card(slug, settings = {}) {
-    return this.#transport.json(reads(`/skills/${encodeURIComponent(slug)}/card`), settings);
+    return this.#transport.get(`/skills/${encodeURIComponent(slug)}/card`, settings);
   }
   /** State and result of a call with an idempotency key. */
   execution(id, settings = {}) {
-    return this.#transport.json(reads(executionPath(id)), settings);
+    return this.#transport.get(executionPath(id), settings);
   }
   /**
    * Calls any other route and returns its response. Throws HullError if that is an error. Only calls of GET, PUT and
@@ -751,7 +752,7 @@ var ModelsClient = class {
     this.#transport = transport;
   }
   call(body, settings = {}) {
-    return this.#transport.json(posts("/llm/call", body, settings), settings);
+    return this.#transport.post("/llm/call", body, settings);
   }
   /** Leaving the stream before its end stops the call. */
   stream(body, settings = {}) {
@@ -759,7 +760,7 @@ var ModelsClient = class {
   }
   /** Calls a model until its answer matches a schema. */
   structured(body, settings = {}) {
-    return this.#transport.json(posts("/llm/structured", body, settings), settings);
+    return this.#transport.post("/llm/structured", body, settings);
   }
 };
 var FilesClient = class {
@@ -789,8 +790,7 @@ var FilesClient = class {
     return this.#transport.send(call, settings, (response) => response.blob());
   }
   delete(id, settings = {}) {
-    const path = `/files/${encodeURIComponent(id)}`;
-    return this.#transport.nothing({ method: "DELETE", path, repeatable: true }, settings);
+    return this.#transport.remove(`/files/${encodeURIComponent(id)}`, settings);
   }
 };
 var executionPath = (id) => `/executions/${encodeURIComponent(id)}`;

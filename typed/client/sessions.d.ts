@@ -2,7 +2,7 @@
 /** Sessions: conversations that are kept, with their runs, approvals and files. */
 import type { Approvals, Artifact, Artifacts, CompactedSession, CompactRequest, Delivered, EventData, NewMessage, NewSession, RunAccepted, RunRequest, Session, SessionFile, SessionFiles, SessionMessages, SessionRun, SessionRunResult, SessionRuns, Sessions, ToolAnswer } from "./api.ts";
 import { EventStream } from "./event-stream.ts";
-import { type Body, type Call, type CallSettings, type RunSettings, type Transport } from "./transport.ts";
+import { type Body, type CallSettings, type RunSettings, type Transport } from "./transport.ts";
 /** An approval in the form of a stream or a list. */
 type NamedApproval = Pick<EventData["approval_request"], "id" | "arguments_digest">;
 export declare class SessionsClient {
@@ -88,6 +88,4 @@ declare class SessionFilesClient {
     put(path: string, content: Exclude<Body, FormData>, settings?: CallSettings): Promise<SessionFile>;
     delete(path: string, settings?: CallSettings): Promise<void>;
 }
-export declare const reads: (path: string) => Call;
-export declare function posts(path: string, json: unknown, settings: RunSettings): Call;
 export {};

@@ -68,9 +68,17 @@ export declare class Transport {
     open({ url, init }: Prepared, signal: AbortSignal | undefined): Promise<Response>;
     /** The wait in ms before a refused call is sent again; `null`: it would be refused again. */
     waitAfter({ code, retryAfterMs }: HullError, { status, headers }: Response, attempt: number): number | null;
-    json<T>(call: Call, settings?: CallSettings): Promise<T>;
+    json<T>(call: Call, settings: CallSettings): Promise<T>;
     nothing(call: Call, settings?: CallSettings): Promise<void>;
+    get<T>(path: string, settings: CallSettings, query?: Call["query"]): Promise<T>;
+    post<T>(path: string, body: unknown, settings: RunSettings, query?: Call["query"]): Promise<T>;
+    remove(path: string, settings: CallSettings): Promise<void>;
+    /** Every item of a list; pages are requested on demand. */
+    pages<Item>(path: string, settings: CallSettings): AsyncGenerator<Item, void, undefined>;
 }
+export declare const reads: (path: string) => Call;
+/** A call that runs or makes something. */
+export declare function posts(path: string, json: unknown, settings: RunSettings): Call;
 /** Whether the call may be repeated although its outcome is unknown. */
 export declare const isRepeatable: ({ repeatable }: Call) => Promise<boolean>;
 /** The error of an answer. */
