@@ -7,7 +7,8 @@ import { withResults } from "../../src/engine/open-calls.ts";
 import { parseTextTurn } from "../../src/engine/text-tools/parse.ts";
 import { visibleText } from "../../src/engine/visible-text.ts";
 import { brokenUploadRules } from "../../src/skill/field-rules.ts";
-import { missingFrontmatter } from "../../src/skill/frontmatter/faults.ts";
+import { Findings } from "../../src/skill/findings.ts";
+import { reportMissing } from "../../src/skill/frontmatter/faults.ts";
 import { nameMatches } from "../../src/skill/glob.ts";
 import { loadFault, uploadFault } from "../../src/skill/hooks.ts";
 import { splitAllowedTools } from "../../src/skill/tool-names.ts";
@@ -17,6 +18,11 @@ import { skill } from "./engine/agent/harness.ts";
 
 /** With this many characters, code whose time grows with their square takes minutes. */
 const MANY = 1_000_000;
+const missing = (text: string): string | undefined => {
+  const findings = new Findings("", "");
+  reportMissing(findings, text);
+  return findings.list[0]?.code;
+};
 const blanks = `a${" ".repeat(MANY)}b`;
 const hooks = (text: string) =>
   uploadFault({ path: "hooks.js", mode: 0o644, bytes: new TextEncoder().encode(text) });
@@ -61,8 +67,8 @@ test.each<[string, () => unknown, unknown]>([
   ["blanks of allowed-tools", () => splitAllowedTools([blanks]), ["a", "b"]],
   ["open parentheses of allowed-tools", () => splitAllowedTools(["a( ".repeat(MANY)]).length, MANY],
   ["tags in a description", () => brokenUploadRules("a", "<a".repeat(MANY)).length, 1],
-  ["blanks before frontmatter", () => missingFrontmatter(`${" ".repeat(MANY)}\nb`).code, MISSING],
-  ["backticks before frontmatter", () => missingFrontmatter(`${"`".repeat(MANY)}\nb`).code, MISSING],
+  ["blanks before frontmatter", () => missing(`${" ".repeat(MANY)}\nb`), MISSING],
+  ["backticks before frontmatter", () => missing(`${"`".repeat(MANY)}\nb`), MISSING],
   ["a glob over a long text", () => nameMatches("*ab*".repeat(1000), "a".repeat(MANY)), false],
   ["blanks in the fault of hooks", () => loadFault(blanks).at, undefined],
   ["escaped quotes in uploaded hooks", () => hooks(`"${'\\"'.repeat(MANY)}`), null],

@@ -5,7 +5,7 @@
 import { utf8Length } from "../../bytes.ts";
 import type { Findings } from "../findings.ts";
 import type { MapNode, Position } from "../tree.ts";
-import { conflictFault, conflictMarker, missingFrontmatter } from "./faults.ts";
+import { conflictMarker, MUST_BEGIN, reportConflict, reportMissing } from "./faults.ts";
 import { type Split, splitAtLines, splitStrictly, withLineFeeds } from "./fences.ts";
 import { MOST_REPAIRED, repairFields } from "./repair.ts";
 import { readYaml, type YamlFault, type YamlReading } from "./yaml.ts";
@@ -15,19 +15,14 @@ const MAX_FILE_BYTES = 1024 * 1024;
 /** Largest frontmatter, in bytes; it bounds the time that hostile YAML can take. */
 const MAX_FRONTMATTER_BYTES = 64 * 1024;
 
-interface Finding {
-  code: string;
-  location: { path?: string; at?: Position };
-  message: string;
-  hint?: string;
-}
+type Finding = readonly [level: "error" | "warning" | "info", ...Parameters<Findings["error"]>];
 
 /** A correction. */
 interface Remedy {
-  /** The finding for an Agent Skill, which loads; `null`: nothing to report. */
-  tolerated: (Finding & { level: "warning" | "info" }) | null;
-  /** The error for a skill with fields of Hull; `null`: it is accepted. */
-  refused: Finding | null;
+  /** The finding for an Agent Skill, which loads; absent: nothing to report. */
+  tolerated?: Finding;
+  /** The error for a skill with fields of Hull; absent: it is accepted. */
+  refused?: Finding;
 }
 
 interface Frontmatter {
@@ -39,13 +34,11 @@ interface Frontmatter {
 }
 
 const TOP: { at: Position } = { at: { line: 1, column: 1 } };
-const START_HINT = "Begin the file with: ---, name: …, description: …, ---.";
 const YAML_HINT =
   'Put a value in quotes when it contains ": " or " #" or begins with a special character; indent with spaces.';
 const CLOSE_HINT = "Close the frontmatter with a line ---.";
 const NO_FIELDS = "there is no field: a key ends with a colon and a space";
 const NOT_CLOSED = "The frontmatter begins here, but no later line holds only ---.";
-const MUST_BEGIN = "SKILL.md must begin with YAML frontmatter between two lines that hold only ---.";
 
 /** Splits and parses a SKILL.md. If nothing can be read, `findings` has an error. */
 export function readFrontmatter(given: string, findings: Findings): Frontmatter {
@@ -63,17 +56,13 @@ export function readFrontmatter(given: string, findings: Findings): Frontmatter 
   const text = normalised(given, remedies);
   const split = splitText(text, remedies);
   if (typeof split === "string") {
-    if (split === "frontmatter_missing") {
-      const { code, line, message, hint } = missingFrontmatter(text);
-      findings.error(code, { at: { line, column: 1 } }, message, hint);
-    } else findings.error("frontmatter_unclosed", TOP, NOT_CLOSED, CLOSE_HINT);
+    if (split === "frontmatter_missing") reportMissing(findings, text);
+    else findings.error("frontmatter_unclosed", TOP, NOT_CLOSED, CLOSE_HINT);
     return none;
   }
   const conflict = conflictMarker(split.frontmatter);
   if (conflict !== null) {
-    const start = positionIn(text, split.from, given);
-    const { code, line, message, hint } = conflictFault(start.line + conflict - 1);
-    findings.error(code, { at: { line, column: 1 } }, message, hint);
+    reportConflict(findings, positionIn(text, split.from, given).line + conflict - 1);
     return none;
   }
   if (utf8Length(split.frontmatter) > MAX_FRONTMATTER_BYTES) {
@@ -88,7 +77,7 @@ export function readFrontmatter(given: string, findings: Findings): Frontmatter 
   const start = positionIn(text, split.from, given);
   const { node, fault } = readRetrying(split.frontmatter, start, remedies);
   if (node === null) {
-    if (fault !== null) findings.error(...args(yamlFinding(fault)));
+    if (fault !== null) report(findings, yamlFinding(fault));
     return none;
   }
   if (node.kind !== "map") {
@@ -106,13 +95,12 @@ export function readFrontmatter(given: string, findings: Findings): Frontmatter 
 /** Reports the corrections that are worth it. @param serving whether the skill has fields of Hull */
 export function reportRemedies(findings: Findings, remedies: readonly Remedy[], serving: boolean): void {
   for (const { tolerated, refused } of remedies) {
-    if (serving) {
-      if (refused !== null) findings.error(...args(refused));
-    } else if (tolerated !== null) findings[tolerated.level](...args(tolerated));
+    const found = serving ? refused : tolerated;
+    if (found !== undefined) report(findings, found);
   }
 }
 
-const args = ({ code, location, message, hint }: Finding) => [code, location, message, hint] as const;
+const report = (findings: Findings, [level, ...found]: Finding): void => findings[level](...found);
 
 function normalised(given: string, remedies: Remedy[]): string {
   let text = given;
@@ -120,34 +108,24 @@ function normalised(given: string, remedies: Remedy[]): string {
     text = text.slice(1);
     const message = "SKILL.md begins with a byte order mark, which stricter readers do not accept.";
     const hint = "Save the file as UTF-8 without a byte order mark.";
-    remedies.push({ tolerated: { level: "info", code: "bom", location: TOP, message, hint }, refused: null });
+    remedies.push({ tolerated: ["info", "bom", TOP, message, hint] });
   }
   if (text.includes("\r")) {
     text = withLineFeeds(text);
     const message = "Lines of SKILL.md end with carriage returns; Hull reads them as line feeds.";
-    remedies.push({
-      tolerated: { level: "info", code: "line_endings", location: {}, message },
-      refused: null,
-    });
+    remedies.push({ tolerated: ["info", "line_endings", {}, message] });
   }
-  const leave = (before: string, finding: Omit<Finding, "location">): void => {
+  const leave = (before: string, tolerated: Finding): void => {
     if (before === "") return;
     text = text.slice(before.length);
-    remedies.push({
-      tolerated: { level: "warning", location: TOP, ...finding },
-      refused: { code: "frontmatter_missing", location: TOP, message: MUST_BEGIN, hint: START_HINT },
-    });
+    remedies.push({ tolerated, refused: ["error", "frontmatter_missing", ...MUST_BEGIN] });
   };
-  leave(text.slice(0, commentEnd(text)), {
-    code: "leading_comment",
-    message: "There is a comment before the frontmatter, which stricter readers do not accept.",
-    hint: "Put it below the frontmatter.",
-  });
-  leave(/^(?:[ \t]*\n)+(?=---)/.exec(text)?.[0] ?? "", {
-    code: "leading_blank_lines",
-    message: "There are blank lines before the frontmatter, which stricter readers do not accept.",
-    hint: "Remove them.",
-  });
+  const comment = "There is a comment before the frontmatter, which stricter readers do not accept.";
+  const move = "Put it below the frontmatter.";
+  leave(text.slice(0, commentEnd(text)), ["warning", "leading_comment", TOP, comment, move]);
+  const blank = "There are blank lines before the frontmatter, which stricter readers do not accept.";
+  const blanks = /^(?:[ \t]*\n)+(?=---)/.exec(text)?.[0] ?? "";
+  leave(blanks, ["warning", "leading_blank_lines", TOP, blank, "Remove them."]);
   return text;
 }
 
@@ -169,14 +147,10 @@ function splitText(text: string, remedies: Remedy[]): Split | "frontmatter_missi
   if (split === null) {
     if (typeof strict === "string") return strict;
     const message = "The frontmatter is not between two lines that hold only ---.";
+    const code = /^---[ \t]*\n/.test(text) ? "frontmatter_unclosed" : "frontmatter_missing";
     remedies.push({
-      tolerated: { level: "warning", code: "loose_fence", location: TOP, message, hint: CLOSE_HINT },
-      refused: {
-        code: /^---[ \t]*\n/.test(text) ? "frontmatter_unclosed" : "frontmatter_missing",
-        location: TOP,
-        message,
-        hint: CLOSE_HINT,
-      },
+      tolerated: ["warning", "loose_fence", TOP, message, CLOSE_HINT],
+      refused: ["error", code, TOP, message, CLOSE_HINT],
     });
     return strict;
   }
@@ -184,8 +158,7 @@ function splitText(text: string, remedies: Remedy[]): Split | "frontmatter_missi
     const message =
       "A value in the frontmatter contains ---, which stricter readers take for the end of the frontmatter.";
     const hint = "Write the value without ---.";
-    const finding = { code: "fence_ambiguous", location: TOP, message, hint };
-    remedies.push({ tolerated: { level: "warning", ...finding }, refused: null });
+    remedies.push({ tolerated: ["warning", "fence_ambiguous", TOP, message, hint] });
   }
   return split;
 }
@@ -215,13 +188,7 @@ function readRetrying(source: string, start: Position, remedies: Remedy[]): Yaml
     if (again.fault !== null || again.node?.kind !== "map") continue;
     const message = `The frontmatter is not valid YAML (${fault.message}); Hull read it again with its values in quotes.`;
     remedies.push({
-      tolerated: {
-        level: "warning",
-        code: "yaml_quoted_retry",
-        location: { at: fault.at },
-        message,
-        hint: YAML_HINT,
-      },
+      tolerated: ["warning", "yaml_quoted_retry", { at: fault.at }, message, YAML_HINT],
       refused: yamlFinding(fault),
     });
     return withRemedies(again, remedies);
@@ -250,30 +217,20 @@ function isReadable(lines: string): boolean {
 
 function withRemedies(reading: YamlReading, remedies: Remedy[]): YamlReading {
   const { warning, duplicates } = reading;
-  if (warning !== null) remedies.push({ tolerated: null, refused: yamlFinding(warning) });
+  if (warning !== null) remedies.push({ refused: yamlFinding(warning) });
   for (const { key, at, line } of duplicates) {
     const location = { path: key, at };
     const hint = "Remove one of them.";
     const message = `The key ${key} appears twice; the first is on line ${line}.`;
     remedies.push({
-      tolerated: {
-        level: "warning",
-        code: "duplicate_key",
-        location,
-        message: `${message} The last one counts.`,
-        hint,
-      },
-      refused: { code: "duplicate_key", location, message, hint },
+      tolerated: ["warning", "duplicate_key", location, `${message} The last one counts.`, hint],
+      refused: ["error", "duplicate_key", location, message, hint],
     });
   }
   return reading;
 }
 
 function yamlFinding({ at, message }: YamlFault): Finding {
-  return {
-    code: "frontmatter_yaml",
-    location: { at },
-    message: `The frontmatter is not valid YAML: ${message.replace(/\.$/, "")}.`,
-    hint: YAML_HINT,
-  };
+  const whole = `The frontmatter is not valid YAML: ${message.replace(/\.$/, "")}.`;
+  return ["error", "frontmatter_yaml", { at }, whole, YAML_HINT];
 }
