@@ -9,9 +9,8 @@ import type { Bindings } from "../env.ts";
 import { CatalogUnreadable } from "../errors/request.ts";
 import { objectOf, textOf } from "../skill/json.ts";
 import type { CatalogPointer } from "../skill/manifest.ts";
-
 import { POINTER_KEY, pointerOf } from "./published.ts";
-import { putValue } from "./put-value.ts";
+import { putValue } from "./store.ts";
 
 /** The most catalogs in the pointer, which show a skill's earlier versions. */
 const MAX_EARLIER = 20;

@@ -9,7 +9,7 @@ import type { Bindings } from "../env.ts";
 import { SkillNotFound } from "../errors/request.ts";
 import type { Background } from "../log.ts";
 import { memo } from "../memo.ts";
-import { type CacheEntry, usable } from "../recent.ts";
+import { type CacheEntry, RecentMap, usable } from "../recent.ts";
 import type { Card } from "../skill/manifest.ts";
 import { nearest } from "../skill/match.ts";
 import { byteOrder } from "../skill/path.ts";
@@ -23,7 +23,7 @@ export const KNOWN_FOR_MS = 10_000;
 const REFRESH_AFTER_MS = 2000;
 /** Age in ms up to which cached uploads count as complete: a request for an unknown skill causes no other read of D1. */
 export const COMPLETE_FOR_MS = 1000;
-/** The most tenants, and cards of all their uploads, in an isolate's cache. */
+/** The most tenants, and uploads of all of them, in an isolate's cache. */
 const MAX_TENANTS = 1000;
 const MAX_CARDS = 2000;
 
@@ -31,17 +31,19 @@ interface Known extends CacheEntry {
   uploads: readonly Upload[];
   /** Number of the read, since reads may end in another order. */
   sequence: number;
-  /** The uploads merged with the current catalog, after the first request for it. */
-  view: LoadedCatalog | null;
 }
 
 export class TenantCatalogs {
   readonly #env: Bindings;
   readonly #registry: SkillRegistry;
-  readonly #byTenant = new Map<string, Known>();
+  readonly #byTenant = new RecentMap<string, Known>(MAX_TENANTS, {
+    most: MAX_CARDS,
+    of: ({ uploads }) => uploads.length,
+  });
   #reads = 0;
-  /** The catalog in the views. */
   #catalog: LoadedCatalog | null = null;
+  /** That catalog, merged with uploads after the first request for them. */
+  #views = new WeakMap<readonly Upload[], LoadedCatalog>();
 
   constructor(env: Bindings, registry: SkillRegistry) {
     this.#env = env;
@@ -57,15 +59,16 @@ export class TenantCatalogs {
     const catalog = await this.#registry.catalog(background);
     const ages = { refresh: REFRESH_AFTER_MS, expire: oldestMs };
     const read = (): Promise<Known> => this.read(tenant);
-    const known = usable(this.#byTenant.get(tenant), ages, read, background) ?? (await read());
-    if (known.uploads.length === 0) return catalog;
+    const { uploads } = usable(this.#byTenant.get(tenant), ages, read, background) ?? (await read());
+    if (uploads.length === 0) return catalog;
     if (this.#catalog !== catalog) {
       this.#catalog = catalog;
-      for (const other of this.#byTenant.values()) other.view = null;
+      this.#views = new WeakMap();
     }
-    if (known.view !== null) return known.view;
-    const view = await merged(catalog, known.uploads);
-    if (this.#catalog === catalog) known.view = view;
+    const known = this.#views.get(uploads);
+    if (known !== undefined) return known;
+    const view = await merged(catalog, uploads);
+    if (this.#catalog === catalog) this.#views.set(uploads, view);
     return view;
   }
 
@@ -93,29 +96,14 @@ export class TenantCatalogs {
     this.#reads += 1;
     const sequence = this.#reads;
     const readAt = Date.now();
-    const uploads = await uploadsOf(this.#env, tenant);
+    const found = await uploadsOf(this.#env, tenant);
     const before = this.#byTenant.get(tenant);
     if (before !== undefined && before.sequence > sequence) return before;
-    const known: Known = { uploads, sequence, readAt, refreshing: false, view: null };
-    if (before !== undefined && sameUploads(before.uploads, uploads)) {
-      known.uploads = before.uploads;
-      known.view = before.view;
-    }
-    this.#byTenant.delete(tenant);
+    // Equal uploads keep their view.
+    const uploads = before !== undefined && sameUploads(before.uploads, found) ? before.uploads : found;
+    const known: Known = { uploads, sequence, readAt, refreshing: false };
     this.#byTenant.set(tenant, known);
-    this.#forgetOldest();
     return known;
-  }
-
-  #forgetOldest(): void {
-    let cards = 0;
-    for (const { uploads } of this.#byTenant.values()) cards += uploads.length;
-    for (const [tenant, { uploads }] of this.#byTenant) {
-      const { size } = this.#byTenant;
-      if (size === 1 || (size <= MAX_TENANTS && cards <= MAX_CARDS)) return;
-      this.#byTenant.delete(tenant);
-      cards -= uploads.length;
-    }
   }
 }
 

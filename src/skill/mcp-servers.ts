@@ -4,7 +4,7 @@ import { type Readers, readMapping, readSlots, wrongType } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import type { McpProcess, McpServer } from "./manifest.ts";
 import { MCP_PROCESS_FIELDS, MCP_SERVER_FIELDS } from "./manifest-fields.ts";
-import { isReserved, templateVariables } from "./placeholder.ts";
+import { templateVariables, variableFault } from "./placeholder.ts";
 import { readHeaders, readTemplate } from "./proxy.ts";
 import { type Slot, stringOf } from "./tree.ts";
 
@@ -113,7 +113,9 @@ function readProcess(
 function readEnv(findings: Findings, slot: Slot, keyVariables: readonly string[]): McpProcess["env"] {
   const env: McpProcess["env"] = {};
   for (const [name, at] of readSlots(findings, slot) ?? []) {
-    const fault = variableFault(name, keyVariables);
+    const isKey = keyVariables.includes(name);
+    const fault =
+      variableFault(name) ?? (isKey ? "no process gets a variable of a model provider's key" : null);
     if (fault !== null) {
       findings.error("mcp_server_env", at, `The variable ${name} is not accepted: ${fault}.`);
       continue;
@@ -123,12 +125,6 @@ function readEnv(findings: Findings, slot: Slot, keyVariables: readonly string[]
   }
   checkKeys(findings, slot, env, keyVariables);
   return env;
-}
-
-function variableFault(name: string, keyVariables: readonly string[]): string | null {
-  if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return "it is not the name of an environment variable";
-  if (isReserved(name)) return "only Hull sets names that begin with HULL_ or HUSK_";
-  return keyVariables.includes(name) ? "no process gets a variable of a model provider's key" : null;
 }
 
 function readUrl(findings: Findings, slot: Slot): string | null {

@@ -4,7 +4,7 @@ import { SIGNATURE_FILE } from "./file-text.ts";
 import type { Findings } from "./findings.ts";
 import type { Manifest, SkillRecord } from "./manifest.ts";
 import { verifyFiles } from "./signature.ts";
-import { NO_SIGNATURES, needsSignature, type SignaturePolicy, signatureFault } from "./trust.ts";
+import { NO_SIGNATURES, type SignaturePolicy, trustFault } from "./trust.ts";
 
 interface Terms {
   /** The tenant that uploads it. */
@@ -42,7 +42,7 @@ export async function checkSignature(
     ...(uploadedBy === undefined ? {} : { uploaded_by: uploadedBy }),
   };
   const policy = signatures ?? NO_SIGNATURES;
-  const fault = needsSignature(signed, policy) ? signatureFault(signed, policy) : null;
+  const fault = trustFault(signed, policy);
   if (fault?.error === "UnsignedSkillError") {
     const hint = "Sign the folder with hull sign <dir> --key <pem>.";
     findings.error("signature_missing", {}, fault.message, hint);

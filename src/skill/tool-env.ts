@@ -1,17 +1,14 @@
 /** Environment variables that a skill requests for its processes: `tool_env`, and `x-env` of a tool. */
 import { readTexts } from "./fields.ts";
 import type { Findings } from "./findings.ts";
-import { isReserved } from "./placeholder.ts";
+import { variableFault } from "./placeholder.ts";
 import type { Slot } from "./tree.ts";
 
 /** The requested names, without provider keys and duplicates. */
 export function readToolEnv(findings: Findings, slot: Slot, keyVariables: readonly string[]): string[] {
   const names = new Set<string>();
-  const entries = readTexts(findings, slot, "names of environment variables (letters, digits, _)", (name) => {
-    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return "it is not the name of an environment variable";
-    if (isReserved(name)) return "only Hull sets names that begin with HULL_ or HUSK_";
-    return null;
-  });
+  const what = "names of environment variables (letters, digits, _)";
+  const entries = readTexts(findings, slot, what, variableFault);
   for (const { text, slot: at } of entries ?? []) {
     if (!keyVariables.includes(text)) {
       names.add(text);

@@ -36,7 +36,7 @@ interface TrustFault {
 }
 
 /** Whether a trusted signer must sign the skill. */
-export function needsSignature({ manifest, uploaded_by }: Signed, { require }: SignaturePolicy): boolean {
+function needsSignature({ manifest, uploaded_by }: Signed, { require }: SignaturePolicy): boolean {
   if (require === "all" || (require === "uploaded" && uploaded_by !== undefined)) return true;
   return manifest.activation?.require_signature === true;
 }
