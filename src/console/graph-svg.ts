@@ -5,7 +5,7 @@ import type { Graph } from "../engine/workflow/graph.ts";
 import { counted } from "../plural.ts";
 import { type GraphEdge, LINE, layOut, NODE_HEIGHT, NODE_WIDTH } from "./graph-layout.ts";
 import { table } from "./table.ts";
-import { type Html, pretty, short } from "./text.ts";
+import { folded, type Html, short } from "./text.ts";
 
 export interface NodeState {
   /** A class of the stylesheet: `done`, `failed`, `runs`, `waits`, `next`. */
@@ -65,7 +65,7 @@ export function nodeTable(graph: Graph, states: ReadonlyMap<string, NodeState> |
       kind,
       ...(states === null ? [] : [shown]),
       leads.length === 0 ? html`<span class="dim">the end</span>` : html`${leads}`,
-      html`<details><summary>${short(prompt, 60)}</summary><pre tabindex="0">${pretty(rest)}</pre></details>`,
+      folded(short(prompt, 60), rest),
     ];
   });
   const columns = ["Node", "Kind", ...(states === null ? [] : ["State"]), "Leads to"];

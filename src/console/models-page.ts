@@ -5,7 +5,7 @@ import { type Api, asked } from "./api.ts";
 import { textOf } from "./fields.ts";
 import { form, type Page, shownPage } from "./layout.ts";
 import { facts, optionList, table } from "./table.ts";
-import { count, type Html, money, pretty } from "./text.ts";
+import { count, folded, type Html, money } from "./text.ts";
 
 export async function modelsPage(api: Api): Promise<Page> {
   const model = api.url.searchParams.get("model") ?? "";
@@ -116,6 +116,6 @@ export async function testCall(api: Api, fields: FormData): Promise<Response> {
   const answer = await asked(api, "callModel", { json: { prompt: textOf(fields, "prompt"), options } });
   return shownPage(api, {
     title: "Test call",
-    body: html`<h1>Answer of ${provider}</h1><pre tabindex="0">${answer.text ?? ""}</pre><details><summary>The whole result</summary><pre tabindex="0">${pretty(answer)}</pre></details><p><a href="/console/models">Models</a></p>`,
+    body: html`<h1>Answer of ${provider}</h1><pre tabindex="0">${answer.text ?? ""}</pre>${folded("The whole result", answer)}<p><a href="/console/models">Models</a></p>`,
   });
 }

@@ -8,7 +8,7 @@ import { form, nextPage, type Page, seeOther } from "./layout.ts";
 import { problemMembers } from "./problem.ts";
 import { isOver, pathOf, reason, runName, stateLabel } from "./run-shapes.ts";
 import { facts } from "./table.ts";
-import { cost, count, duration, type Html, lane, mark, money, pretty, size, when } from "./text.ts";
+import { cost, count, duration, folded, type Html, lane, mark, money, pretty, size, when } from "./text.ts";
 import { warningNotes } from "./warnings.ts";
 
 /** The longest time from the end of a call until the index has what it used. */
@@ -156,7 +156,7 @@ function stepLane(
 function stepDetails(one: TraceStep): Html {
   const { started_at, input, output, thoughts, usage, cost_usd, stop_reason } = one;
   return html`<p class="dim">Began ${when(started_at)}${usage === undefined ? "" : `, ${count(usage.input_tokens)} tokens in, ${count(usage.cache_read_tokens)} read from the cache, ${count(usage.output_tokens)} out`}${cost_usd === undefined ? "" : `, ${money(cost_usd)}`}${stop_reason == null ? "" : `, ended by ${stop_reason}`}</p>
-${thoughts === undefined ? "" : html`<details><summary>Thoughts</summary><pre tabindex="0">${thoughts}</pre></details>`}
+${thoughts === undefined ? "" : folded("Thoughts", thoughts)}
 ${input === undefined ? "" : html`<h3>Input</h3><pre tabindex="0">${pretty(input)}</pre>`}${output === undefined ? "" : html`<h3>Output</h3><pre tabindex="0">${pretty(output)}</pre>`}`;
 }
 

@@ -14,7 +14,7 @@ import { firstOf, pageNote } from "./numbered-pages.ts";
 import { stateLabel } from "./run-shapes.ts";
 import { runTable } from "./runs-page.ts";
 import { facts, numbers, table } from "./table.ts";
-import { count, type Html, jsonShown, mark, pretty, short, size, when } from "./text.ts";
+import { count, folded, type Html, jsonShown, mark, short, size, when } from "./text.ts";
 
 /** Messages on one page. */
 const MESSAGES = 50;
@@ -116,9 +116,6 @@ function turnShown({ blocks = [], tool_calls = [] }: AssistantMessage): Html {
     folded(html`Calls <strong>${name}</strong> <code>${short(jsonShown(given), 100)}</code>`, given);
   return html`${thoughts === "" ? "" : folded("Thoughts", thoughts)}${tool_calls.map(call)}${others.length === 0 ? "" : folded("More", others)}`;
 }
-
-const folded = (title: Html | string, value: unknown): Html =>
-  html`<details><summary>${title}</summary><pre tabindex="0" dir="auto">${pretty(value)}</pre></details>`;
 
 /** A longer text scrolls. */
 const LONG = 4000;

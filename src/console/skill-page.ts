@@ -13,7 +13,7 @@ import { form, type Page, seeOther, shownPage, tokenField } from "./layout.ts";
 import { runTable } from "./runs-page.ts";
 import { configForms } from "./skill-config.ts";
 import { facts, numbers, table } from "./table.ts";
-import { duration, type Html, pretty, size, when } from "./text.ts";
+import { duration, folded, type Html, pretty, size, when } from "./text.ts";
 
 const maybe = z.optional;
 export async function skillPage(api: Api, slug: string): Promise<Page> {
@@ -92,7 +92,7 @@ function tryForm(api: Api, { slug, mode, method, input, input_schema, inputMime 
   const text =
     input_schema === undefined
       ? html`<label for="text">Input</label><textarea id="text" name="text" dir="auto"></textarea>`
-      : html`<label for="json">Input as JSON</label><textarea id="json" name="json" class="code" spellcheck="false">${pretty(sample(input_schema))}</textarea><details><summary>Its schema</summary><pre tabindex="0">${pretty(input_schema)}</pre></details>`;
+      : html`<label for="json">Input as JSON</label><textarea id="json" name="json" class="code" spellcheck="false">${pretty(sample(input_schema))}</textarea>${folded("Its schema", input_schema)}`;
   // The upstream of a proxy gets the query unchanged.
   const query =
     mode === "proxy"
@@ -222,7 +222,7 @@ function toolTable({ tools = [], tool_details = [] }: Card): Html | "" {
     ({ name, description = "", tier = "", tier_reason, risk = "", parameters }) => [
       html`<code>${name}</code>`,
       description,
-      html`<details><summary>Parameters</summary><pre tabindex="0">${pretty(parameters)}</pre></details>`,
+      folded("Parameters", parameters),
       html`<span title="${tier_reason ?? ""}">${tier}</span>`,
       risk,
     ],
@@ -263,5 +263,5 @@ function calls(api: Api, { slug, method, route, input_schema, input }: Card): Ht
   };
   return html`<h3>curl</h3><pre id="curl" tabindex="0">${curl}</pre><button type="button" data-copy="curl">Copy</button>
 <details><summary>fetch</summary><pre tabindex="0">${`const answer = await fetch("${origin}${route}", ${options});`}</pre></details>
-<details><summary>MCP: the tool ${slug}</summary><pre tabindex="0">${pretty(mcp)}</pre></details>`;
+${folded(`MCP: the tool ${slug}`, mcp)}`;
 }

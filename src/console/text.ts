@@ -100,6 +100,12 @@ export function jsonShown(value: unknown, indent = 0): string {
   return (JSON.stringify(value, null, indent) ?? "").replace(HIDDEN, escaped);
 }
 
+/** A value that a click unfolds: a text, which may read from right to left, or JSON. */
+export function folded(title: Html | string, value: unknown): Html {
+  const direction = typeof value === "string" ? html` dir="auto"` : "";
+  return html`<details><summary>${title}</summary><pre tabindex="0"${direction}>${pretty(value)}</pre></details>`;
+}
+
 /** Cuts a text to so many characters. */
 export function short(text: string, length: number): string {
   return text.length <= length ? text : `${firstOf(text, length - 1)}…`;

@@ -8,7 +8,7 @@ import { form, type Page, seeOther, sureField } from "./layout.ts";
 import { firstOf, pageNote } from "./numbered-pages.ts";
 import { stateLabel } from "./run-shapes.ts";
 import { facts, optionList } from "./table.ts";
-import { cost, count, duration, type Html, lane, mark, pretty, short, when } from "./text.ts";
+import { cost, count, duration, folded, type Html, lane, mark, pretty, short, when } from "./text.ts";
 import { warningNotes } from "./warnings.ts";
 import { nodeCard } from "./workflow-approvals.ts";
 import { begun } from "./workflows-page.ts";
@@ -211,7 +211,7 @@ ${error === null ? "" : html`<p class="note bad"><strong>${error.code}.</strong>
 ${warningNotes(metadata.warnings)}
 ${attempts.length === 0 ? "" : html`<h3>Attempts</h3><ul>${attempts.map(attemptShown)}</ul>`}
 ${consumed_artifact_ids.length === 0 ? "" : html`<h3>Read</h3><p>${consumed_artifact_ids.map((id) => html`<a href="#artifact-${id}"><code>${id}</code></a> `)}</p>`}
-${one.private_reasoning === null ? "" : html`<details><summary>Thoughts</summary><pre tabindex="0">${short(one.private_reasoning, SHOWN)}</pre></details>`}
+${one.private_reasoning === null ? "" : folded("Thoughts", short(one.private_reasoning, SHOWN))}
 ${one.visible_text === "" ? "" : html`<h3>Output</h3><pre tabindex="0">${short(one.visible_text, SHOWN)}</pre>`}
 ${one.verification == null ? "" : html`<h3>Checks</h3><pre tabindex="0">${short(pretty(one.verification), SHOWN)}</pre>`}
 ${artifacts.length === 0 ? "" : html`<h3>Made</h3><p>${artifacts.map(({ id, title }) => html`<a href="#artifact-${id}">${title}</a> `)}</p>`}`;

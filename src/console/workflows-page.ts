@@ -7,7 +7,7 @@ import { graphDrawn, nodeTable } from "./graph-svg.ts";
 import { form, nextPage, type Page, seeOther } from "./layout.ts";
 import { stateLabel } from "./run-shapes.ts";
 import { facts, optionList, table } from "./table.ts";
-import { type Html, mark, pretty, short, when } from "./text.ts";
+import { folded, type Html, mark, short, when } from "./text.ts";
 
 const STATES = ["running", "waiting", "paused", "completed", "failed", "cancelled"] as const;
 
@@ -81,7 +81,7 @@ ${facts([
       html`<label for="task">Task</label><textarea id="task" name="task" dir="auto" required></textarea>
 <details><summary>Artifacts and options</summary><label for="artifacts">Artifacts, a JSON list such as [{"kind": "plan", "text": "…"}]</label><textarea id="artifacts" name="artifacts" class="code" spellcheck="false"></textarea><label for="options">Options as JSON, e.g. {"provider": "mock"}</label><textarea id="options" name="options" class="code" spellcheck="false"></textarea></details><p><button class="main">Run</button></p>`,
     )}
-<details><summary>The graph as JSON</summary><pre tabindex="0">${pretty(graph)}</pre></details>`,
+${folded("The graph as JSON", graph)}`,
   };
 }
 

@@ -114,15 +114,12 @@ function flag(findings: Findings, slot: Slot): boolean | undefined {
 /** Names of the skill's own hooks. Hooks of other clients are commands by event, and have no effect here. */
 function hookNames(node: Node | undefined): Pick<Activation, "on_activate" | "on_deactivate"> {
   if (node?.kind !== "map") return {};
-  const named = (key: string) => {
+  const named = (["on_activate", "on_deactivate"] as const).flatMap((key) => {
     const value = node.entries.get(key)?.value;
-    return value === undefined ? undefined : (textOf(value) ?? undefined);
-  };
-  const [activate, deactivate] = [named("on_activate"), named("on_deactivate")];
-  return {
-    ...(activate === undefined ? {} : { on_activate: activate }),
-    ...(deactivate === undefined ? {} : { on_deactivate: deactivate }),
-  };
+    const name = value === undefined ? null : textOf(value);
+    return name === null ? [] : [[key, name] as const];
+  });
+  return Object.fromEntries(named);
 }
 
 function odd(findings: Findings, slot: Slot, wanted: string): void {

@@ -136,16 +136,9 @@ function fits(
 }
 
 function tokensOf(glob: string): Token[] {
-  return glob.split(/(\*{1,2}\/?|\?)/).flatMap((piece): Token[] => {
-    if (piece === "") return [];
+  return glob.split(/(\*\*\/?|\*|\?)/).flatMap((piece): Token[] => {
     if (piece === "?") return [{ type: "any" }];
-    if (piece === "**/") return [{ type: "star", deep: true }];
-    if (piece === "*/")
-      return [
-        { type: "star", deep: false },
-        { type: "text", text: "/" },
-      ];
-    if (piece === "*" || piece === "**") return [{ type: "star", deep: piece === "**" }];
+    if (piece.startsWith("*")) return [{ type: "star", deep: piece !== "*" }];
     return [...piece].map((text) => ({ type: "text", text }));
   });
 }

@@ -2,12 +2,12 @@
 import type { Values } from "../field-kinds.ts";
 import { readBoolean, readFields, readTexts, wrongType } from "../fields.ts";
 import type { Findings } from "../findings.ts";
-import type { JsonObject, NetworkNeed, Risk, SkillTool } from "../manifest.ts";
+import type { NetworkNeed, Risk, SkillTool } from "../manifest.ts";
 import { nearest } from "../match.ts";
 import { readToolEnv } from "../tool-env.ts";
-import { type MapNode, mapToJson, type Slot, toJson } from "../tree.ts";
+import { type MapNode, type Slot, toJson } from "../tree.ts";
 import { readConfigParams } from "./config-param.ts";
-import { checkSchema, readObjectSchema } from "./parameters.ts";
+import { readObjectSchema, readSchema } from "./parameters.ts";
 import { DISPLAY_FIELDS, EXTENSION_FIELDS } from "./tool-fields.ts";
 
 const EXTENSION_KEYS = [...Object.keys(EXTENSION_FIELDS), ...Object.keys(DISPLAY_FIELDS)];
@@ -28,7 +28,7 @@ export function readExtensions(
     "x-requires-network": (at) => readNetwork(findings, at),
     "x-config": (at) => readConfigParams(findings, at),
     "x-input-schema": (at) => readObjectSchema(findings, at),
-    "x-output-schema": (at) => readOutputSchema(findings, at),
+    "x-output-schema": (at) => readSchema(findings, at),
   });
   const display = readFields(findings, map, slot, DISPLAY_FIELDS, {
     "x-deprecated": (at) => readDeprecated(findings, at),
@@ -54,16 +54,6 @@ function readNetwork(findings: Findings, slot: Slot): NetworkNeed {
   );
   const names = new Set(hosts?.map(({ text }) => text.toLowerCase()));
   return names.size === 0 ? null : { hosts: [...names] };
-}
-
-function readOutputSchema(findings: Findings, slot: Slot): JsonObject | undefined {
-  if (slot.node.kind !== "map") {
-    wrongType(findings, slot, "a JSON Schema");
-    return undefined;
-  }
-  const schema = mapToJson(slot.node);
-  checkSchema(findings, slot, schema);
-  return schema;
 }
 
 function readDeprecated(findings: Findings, slot: Slot): boolean | string | undefined {

@@ -45,23 +45,29 @@ export function parametersOf(text: string): { schema: JsonObject } | { fault: st
     : { fault: faults.map(({ message, hint = "" }) => `${message} ${hint}`.trim()).join(" ") };
 }
 
-/** An object's schema as written, with `required`. */
-export function readObjectSchema(findings: Findings, slot: Slot): JsonObject {
+/** A schema as written. */
+export function readSchema(findings: Findings, slot: Slot): JsonObject | undefined {
   if (slot.node.kind !== "map") {
     wrongType(findings, slot, "a JSON Schema");
-    return emptySchema();
+    return undefined;
   }
   const schema = mapToJson(slot.node);
-  if (schema.type !== "object") {
+  checkSchema(findings, slot, schema);
+  return schema;
+}
+
+/** An object's schema as written, with `required`. */
+export function readObjectSchema(findings: Findings, slot: Slot): JsonObject | undefined {
+  const schema = readSchema(findings, slot);
+  if (schema !== undefined && schema.type !== "object") {
     const message = `The schema ${slot.path} must have "type": "object"; arguments are an object.`;
     findings.error("schema_invalid", slot, message, 'Add "type": "object".');
   }
-  checkSchema(findings, slot, schema);
-  return withRequired(schema);
+  return schema && withRequired(schema);
 }
 
 /** Reports what JSON Schema does not allow. */
-export function checkSchema(findings: Findings, slot: Slot, schema: JsonObject): void {
+function checkSchema(findings: Findings, slot: Slot, schema: JsonObject): void {
   const [pointer, ...more] = schemaFaults(schema);
   if (pointer === undefined) return;
   const others = more.length === 0 ? "" : ` (and ${more.length} more places)`;
