@@ -69,8 +69,7 @@ async function known(api: Api, id: string): Promise<Known> {
   // A call that has just begun is not yet in the index.
   const call = id.startsWith("ex_") ? await unless404(asked(api, "getExecution", { params: { id } })) : null;
   if (call === null) {
-    if (indexed === null) await api.ask("getIndexedRun", { params: { id } });
-    const run = indexed ?? beginningCall(id, null, Date.now());
+    const run = indexed ?? (await asked(api, "getIndexedRun", { params: { id } }));
     return { run, hidden: true, answer: "" };
   }
   const { status: state, created_at, finished_at: settled_at = null, skill: name } = call;

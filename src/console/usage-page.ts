@@ -13,10 +13,12 @@ import { cost, count, type Html, money, when } from "./text.ts";
 
 const GROUPS = ["day", "skill", "model", "session"] as const satisfies readonly UsageGroup[];
 const NAMES = { day: "Day", skill: "Skill", model: "Model", session: "Session" } as const;
+const tokens = (value: number): string => `${count(value)} ${value === 1 ? "token" : "tokens"}`;
+/** The limits of a budget: what each counts, its field's label, and a value in its unit. */
 const LIMITS = [
-  ["max_cost_usd", "US dollars"],
-  ["max_input_tokens", "Tokens in"],
-  ["max_output_tokens", "Tokens out"],
+  ["max_cost_usd", "cost_usd", "US dollars", money],
+  ["max_input_tokens", "input_tokens", "Tokens in", (value: number) => `${tokens(value)} in`],
+  ["max_output_tokens", "output_tokens", "Tokens out", (value: number) => `${tokens(value)} out`],
 ] as const;
 const WINDOWS = ["hour", "day", "month", "total"] as const;
 /** The error of a call that a budget refused. */
@@ -96,29 +98,13 @@ function budgetTable(api: Api, rows: readonly Budget[]): Html {
   return table(api.may("admin") ? [...columns, "Remove"] : columns, rows.map(cells));
 }
 
-/** The limits of a budget, each with its value. */
-function limitsOf(row: Budget): { max: number; spent: number; text: (value: number) => string }[] {
-  const tokens = (value: number): string => `${count(value)} ${value === 1 ? "token" : "tokens"}`;
-  return [
-    { max: row.max_cost_usd, spent: row.spent.cost_usd, text: money },
-    {
-      max: row.max_input_tokens,
-      spent: row.spent.input_tokens,
-      text: (value: number) => `${tokens(value)} in`,
-    },
-    {
-      max: row.max_output_tokens,
-      spent: row.spent.output_tokens,
-      text: (value: number) => `${tokens(value)} out`,
-    },
-  ].flatMap(({ max, spent, text }) => (max === null || max === undefined ? [] : [{ max, spent, text }]));
-}
-
 /** A value of each limit in the limit's unit. */
 function inUnits(row: Budget, value: (limit: { max: number; spent: number }) => number): string {
-  return limitsOf(row)
-    .map((limit) => limit.text(value(limit)))
-    .join(", ");
+  const values = LIMITS.flatMap(([name, counts, , text]) => {
+    const max = row[name] ?? null;
+    return max === null ? [] : [text(value({ max, spent: row.spent[counts] }))];
+  });
+  return values.join(", ");
 }
 
 function budgetForm(api: Api): Html {
@@ -129,7 +115,7 @@ function budgetForm(api: Api): Html {
     "/console/usage/budget",
     html`<div><label for="scope">Scope: tenant, skill:name or session:id</label><input id="scope" name="scope" value="tenant" required></div>
 <div><label for="window">Window</label><select id="window" name="window">${optionList(WINDOWS, "")}</select></div>
-${LIMITS.map(([name, label]) => limit(name, label))}<button>Set the budget</button>`,
+${LIMITS.map(([name, , label]) => limit(name, label))}<button>Set the budget</button>`,
     "row",
   )}`;
 }
@@ -137,7 +123,7 @@ ${LIMITS.map(([name, label]) => limit(name, label))}<button>Set the budget</butt
 /** Sets the limits of a budget. @throws BadRequest if a limit is not a number, or if there is none */
 export async function setBudget(api: Api, fields: FormData): Promise<Response> {
   const json: Record<string, unknown> = { window: textOf(fields, "window") };
-  for (const [name, label] of LIMITS) {
+  for (const [name, , label] of LIMITS) {
     const text = textOf(fields, name);
     if (text === "") continue;
     json[name] = Number(text);

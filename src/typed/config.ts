@@ -24,13 +24,11 @@ export function configParamsOf(
       faults.push({ path: name, message: "is of a kind that cannot be configured" });
       continue;
     }
-    const meta = META.flatMap((key) => (part[key] === undefined ? [] : [[key, part[key]] as const]));
     params.push({
       name,
       ...shape,
       ...(part.configType === undefined ? {} : { type: part.configType }),
-      ...(part.default === undefined ? {} : { default: part.default }),
-      ...Object.fromEntries(meta),
+      ...picked(part, ["default", ...META]),
     });
   }
   return faults.length > 0 ? { faults } : { params };
