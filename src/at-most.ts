@@ -25,17 +25,28 @@ export function atMost<T, L>(work: Promise<T>, ms: number, late: () => L): Promi
   return promise;
 }
 
+/** Settles with the work, or rejects with the signal's reason as soon as it is aborted. The work continues. */
+export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  const abort = (): void => reject(signal.reason);
+  signal.addEventListener("abort", abort, { once: true });
+  if (signal.aborted) abort();
+  work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  return promise;
+}
+
 /** Waits for the time in ms, or until the signal aborts. */
 export function sleep(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener("abort", done);
-  });
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const done = (): void => {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", done);
+    resolve();
+  };
+  const timer = setTimeout(done, ms);
+  signal.addEventListener("abort", done);
+  if (signal.aborted) done();
+  return promise;
 }
 
 /** How many items `forEach` works on at once: the work for each may load an object. */

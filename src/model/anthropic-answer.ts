@@ -6,8 +6,7 @@ import { exactJson } from "../skill/exact-json.ts";
 import { isObject, objectOf } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { readShape } from "./provider-document.ts";
-import { readUsage } from "./usage.ts";
-import { type CallIdSource, stopOrCalls, stopReason, type WireTarget } from "./wire.ts";
+import { type CallIdSource, stopReason, turnOf, type WireTarget } from "./wire.ts";
 import { withFallback } from "./with-fallback.ts";
 
 const messageShape = z.lazy(() => {
@@ -53,12 +52,8 @@ export function parseMessage(
     return parseBlock(block, { cut: cut && block === last, written }, target, callId);
   });
   return {
-    blocks,
-    stop_reason: raw === null ? "other" : stopOrCalls(raw, blocks),
-    raw_stop_reason: raw,
-    usage: readUsage(message.usage),
-    provider: target.provider,
-    model: message.model ?? target.model,
+    ...turnOf(target, message, blocks, raw),
+    ...(raw === null ? { stop_reason: "other" as const } : {}),
     ...(typeof explanation === "string" ? { refusal: explanation } : {}),
     ...(isObject(message.container) ? { container: message.container } : {}),
   };

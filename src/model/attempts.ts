@@ -229,9 +229,9 @@ function entryOf(
   };
 }
 
-type Answered = Outcome | null | Promise<Outcome | null>;
-
-export interface Intercept {
-  /** Answers this attempt; `null`: ask the target. */
-  call(request: ModelRequest, target: ResolvedTarget, attempt: Attempt): Answered;
-}
+/** Answers an attempt in the target's place; `null`: ask the target. */
+export type Intercept = (
+  request: ModelRequest,
+  target: ResolvedTarget,
+  attempt: Attempt,
+) => Outcome | null | Promise<Outcome | null>;

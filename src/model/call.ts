@@ -67,7 +67,7 @@ async function ask(
   attempt: Attempt,
   { intercept, ai, fetch }: CallOptions,
 ): Promise<Outcome> {
-  const mocked = await intercept?.call(request, target, attempt);
+  const mocked = await intercept?.(request, target, attempt);
   if (mocked) return mocked;
   switch (target.protocol) {
     case "mock": {

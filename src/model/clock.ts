@@ -1,3 +1,5 @@
+import { sleep } from "../at-most.ts";
+
 /** Time and randomness, passed in so that tests can control waits and jitter. */
 export interface Clock {
   /** Milliseconds since the Unix epoch. */
@@ -18,22 +20,10 @@ export const systemClock: Clock = {
     const timer = setTimeout(fire, ms);
     return () => clearTimeout(timer);
   },
-  sleep: (ms, signal) =>
-    new Promise((resolve, reject) => {
-      if (signal.aborted) {
-        reject(signal.reason);
-        return;
-      }
-      const abort = () => {
-        clearTimeout(timer);
-        reject(signal.reason);
-      };
-      const timer = setTimeout(() => {
-        signal.removeEventListener("abort", abort);
-        resolve();
-      }, ms);
-      signal.addEventListener("abort", abort, { once: true });
-    }),
+  async sleep(ms, signal) {
+    await sleep(ms, signal);
+    signal.throwIfAborted();
+  },
 };
 
 /** The shared timer first fires after so many ms, if nothing is due earlier. Most limits of a short call have gone by then. */

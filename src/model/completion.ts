@@ -2,7 +2,7 @@
 
 import type { CompletionCreateParamsBase } from "openai/resources/completions";
 import * as z from "zod/mini";
-import type { Block, ModelRequest, ModelTurn } from "../engine/messages.ts";
+import type { Block, ModelRequest } from "../engine/messages.ts";
 import { ProviderRejectedRequest } from "../errors/provider.ts";
 import { isObject } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
@@ -11,8 +11,7 @@ import type { StreamEvent } from "./frames.ts";
 import { ollamaParameters } from "./ollama.ts";
 import { cutOff, eventObject, lengthLimit, readShape, textIn, unusable } from "./provider-document.ts";
 import type { HttpTarget } from "./providers.ts";
-import { readUsage } from "./usage.ts";
-import { type Sink, type StreamReader, stopReason, type Wire, type WireTarget } from "./wire.ts";
+import { type Sink, type StreamReader, turnOf, type Wire, type WireTarget } from "./wire.ts";
 import { withFallback } from "./with-fallback.ts";
 
 /** `sampling` already reduced by `fitRequest`: this endpoint does not accept what the chat endpoint refuses. */
@@ -58,9 +57,9 @@ const completions: Wire<CompletionRequest> = {
     };
   },
   parse(answer, target) {
-    const { model, choices, usage } = readShape(completionShape, answer, target);
-    const [choice] = choices;
-    return turnOf(target, model, choice?.text ?? "", choice?.finish_reason ?? null, usage);
+    const completion = readShape(completionShape, answer, target);
+    const [choice] = completion.choices;
+    return turnOf(target, completion, textBlock(choice?.text ?? ""), choice?.finish_reason ?? null);
   },
   stream: (target, sink) => completionStream(target, sink, chunkOf),
 };
@@ -77,7 +76,7 @@ const ollamaGenerate: Wire<CompletionRequest> = {
   }),
   parse(answer, target) {
     const { model, response, done_reason, ...usage } = readShape(generatedShape, answer, target);
-    return turnOf(target, model, response, done_reason ?? null, usage);
+    return turnOf(target, { model, usage }, textBlock(response), done_reason ?? null);
   },
   stream: (target, sink) => completionStream(target, sink, lineOf),
 };
@@ -96,23 +95,7 @@ const generatedShape = z.lazy(() => {
   return z.looseObject({ model: text, response: z.string(), done_reason: text });
 });
 
-function turnOf(
-  target: WireTarget,
-  model: string | null | undefined,
-  text: string,
-  raw: string | null,
-  usage: unknown,
-): ModelTurn {
-  const blocks: Block[] = text === "" ? [] : [{ type: "output_text", text }];
-  return {
-    blocks,
-    stop_reason: stopReason(raw),
-    raw_stop_reason: raw,
-    usage: readUsage(usage),
-    provider: target.provider,
-    model: model ?? target.model,
-  };
-}
+const textBlock = (text: string): Block[] => (text === "" ? [] : [{ type: "output_text", text }]);
 
 /** One event of a completion's stream. */
 interface Piece {

@@ -2,10 +2,10 @@
 import type { Block, Message, ModelRequest, Part } from "../engine/messages.ts";
 
 const BYTES_PER_TOKEN = 4;
-/** An image counts by its area, not by its bytes; providers scale large ones down to about this many tokens. */
-const IMAGE_TOKENS = 1600;
+/** An image counts by its area, not by its bytes; providers scale large ones down to about 1600 tokens. */
+const IMAGE_BYTES = 1600 * BYTES_PER_TOKEN;
 /** A document behind a URL, whose length is unknown. */
-const LINKED_DOCUMENT_TOKENS = 6400;
+const LINKED_DOCUMENT_BYTES = 6400 * BYTES_PER_TOKEN;
 
 /** Bytes of a text in UTF-8. */
 export function utf8Bytes(text: string): number {
@@ -24,9 +24,7 @@ export const tokensOfBytes = (bytes: number): number => Math.ceil(bytes / BYTES_
 /** The estimate of a prompt: conversation, tools and schema. */
 export function promptTokens({ system, messages, tools, schema, prefill }: ModelRequest): number {
   const texts = [system, prefill ?? "", tools.length === 0 ? "" : tools, schema?.schema ?? ""];
-  const parts = messages.map(sizeOfMessage);
-  const bytes = parts.reduce((sum, part) => sum + part.bytes, texts.map(bytesOf).reduce(add, 0));
-  return tokensOfBytes(bytes) + parts.reduce((sum, part) => sum + part.tokens, 0);
+  return tokensOfBytes([...texts.map(bytesOf), ...messages.map(bytesOfMessage)].reduce(add, 0));
 }
 
 /** Bytes of a model's output: its text, its reasoning and its calls. */
@@ -34,38 +32,26 @@ export function bytesOfBlocks(blocks: readonly Block[]): number {
   return blocks.map(bytesOfBlock).reduce(add, 0);
 }
 
-/** The part that counts by bytes, and the part known in tokens. */
-interface Size {
-  bytes: number;
-  tokens: number;
-}
-
-function sizeOfMessage(message: Message): Size {
+function bytesOfMessage(message: Message): number {
   switch (message.role) {
-    case "user": {
-      const sizes = message.content.map(sizeOfPart);
-      return {
-        bytes: sizes.reduce((sum, { bytes }) => sum + bytes, 0),
-        tokens: sizes.reduce((sum, { tokens }) => sum + tokens, 0),
-      };
-    }
+    case "user":
+      return message.content.map(bytesOfPart).reduce(add, 0);
     case "assistant":
-      return { bytes: bytesOfBlocks(message.content), tokens: 0 };
+      return bytesOfBlocks(message.content);
     case "tool":
-      return { bytes: message.results.map(({ content }) => utf8Bytes(content)).reduce(add, 0), tokens: 0 };
+      return message.results.map(({ content }) => utf8Bytes(content)).reduce(add, 0);
   }
 }
 
-function sizeOfPart(part: Part): Size {
+/** Of a part that does not count by its bytes: as many as its tokens would have. */
+function bytesOfPart(part: Part): number {
   switch (part.type) {
     case "text":
-      return { bytes: utf8Bytes(part.text), tokens: 0 };
+      return utf8Bytes(part.text);
     case "image":
-      return { bytes: 0, tokens: IMAGE_TOKENS };
+      return IMAGE_BYTES;
     default:
-      return "data" in part
-        ? { bytes: part.data.length, tokens: 0 }
-        : { bytes: 0, tokens: LINKED_DOCUMENT_TOKENS };
+      return "data" in part ? part.data.length : LINKED_DOCUMENT_BYTES;
   }
 }
 

@@ -19,13 +19,12 @@ export function fitAnthropic(draft: Draft): void {
   const version = claudeVersion(model);
   const modes = capabilities.thinking_modes ?? [];
   const adaptiveOnly =
-    (version !== null && isAtLeast(version, [4, 7])) ||
-    (modes.includes("adaptive") && !modes.includes("enabled"));
+    isAtLeast(version, [4, 7]) || (modes.includes("adaptive") && !modes.includes("enabled"));
   if (adaptiveOnly) draft.dropSampling(["temperature", "top_p", "top_k"], "this model takes none", true);
   const { thinking, cache, interleaved_thinking } = draft.request;
   if (thinking?.mode === "enabled") fitBudget(draft, thinking, adaptiveOnly);
   else if (thinking !== undefined && refusesAdaptive(draft)) fitToBudget(draft, thinking);
-  else if (thinking?.mode === "effort" && !(version !== null && isAtLeast(version, [4, 6]))) {
+  else if (thinking?.mode === "effort" && !isAtLeast(version, [4, 6])) {
     draft.setThinking({ mode: "adaptive" }, "this model sets the effort of its thinking by itself");
   }
   if (draft.request.thinking !== undefined) {

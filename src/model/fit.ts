@@ -94,8 +94,7 @@ function fitParallelCalls(draft: Draft): void {
 
 /** Claude from 4.6 on refuses a conversation that ends with its own turn, whichever provider serves it. */
 function fitLastTurn(draft: Draft): void {
-  const version = claudeVersion(draft.target.model);
-  if (version === null || !isAtLeast(version, [4, 6])) return;
+  if (!isAtLeast(claudeVersion(draft.target.model), [4, 6])) return;
   draft.drop(["prefill"], "this model continues no answer that the request begins");
   draft.askForMore("this model continues no turn of its own");
 }

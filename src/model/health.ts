@@ -49,7 +49,7 @@ export async function checkHealth(provider: string, context: HealthContext): Pro
     metadata: { reason, ...more },
   });
   if (definition === undefined) return failed("unknown_provider", `There is no provider "${provider}".`);
-  const protocol = protocolOf(definition, baseOverride(provider, definition, env));
+  const protocol = protocolOf(provider, definition, env);
   if (protocol === "mock") return { provider, valid: true, message: "It answers by itself.", metadata: {} };
   const started = Date.now();
   try {

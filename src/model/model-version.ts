@@ -31,8 +31,12 @@ export function gptVersion(model: string): Version | null {
   return at < 0 ? null : leadingVersion(name.slice(at + "gpt-".length));
 }
 
-export const isAtLeast = ([major, minor]: Version, [least, lesser]: Version): boolean =>
-  major > least || (major === least && minor >= lesser);
+/** Whether a version is this one or a later one; an unknown version is not. */
+export function isAtLeast(version: Version | null, [least, lesser]: Version): boolean {
+  if (version === null) return false;
+  const [major, minor] = version;
+  return major > least || (major === least && minor >= lesser);
+}
 
 /** `5.4…`, `5-4…`, or `5` alone or before something other than digit or letter. */
 function leadingVersion(text: string): Version | null {

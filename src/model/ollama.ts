@@ -15,8 +15,7 @@ import { callAt, createOllamaStream } from "./ollama-stream.ts";
 import { textBlocks } from "./openai-chat-answer.ts";
 import { parseArguments, readShape } from "./provider-document.ts";
 import { rootObject } from "./root-schema.ts";
-import { readUsage } from "./usage.ts";
-import { type CallIdSource, sendableName, stopOrCalls, type Wire, type WireTarget } from "./wire.ts";
+import { type CallIdSource, sendableName, turnOf, type Wire, type WireTarget } from "./wire.ts";
 import { withFallback } from "./with-fallback.ts";
 
 /** Hull's defaults: Ollama's own suit short chats. */
@@ -147,8 +146,7 @@ const answerShape = z.lazy(() => {
 });
 
 function parseOllama(answer: unknown, target: WireTarget, callId: CallIdSource, sent = ""): ModelTurn {
-  const { model, message, done_reason, ...rest } = readShape(answerShape, answer, target);
-  const raw = done_reason ?? null;
+  const { model, message, done_reason, ...usage } = readShape(answerShape, answer, target);
   const blocks: Block[] = [
     ...(message.thinking ? [{ type: "reasoning" as const, text: message.thinking }] : []),
     ...textBlocks(message.content ?? ""),
@@ -160,12 +158,5 @@ function parseOllama(answer: unknown, target: WireTarget, callId: CallIdSource, 
       return { type: "tool_call", id: callId(id), name, arguments: args, raw: text };
     }),
   ];
-  return {
-    blocks,
-    stop_reason: stopOrCalls(raw, blocks),
-    raw_stop_reason: raw,
-    usage: readUsage(rest),
-    provider: target.provider,
-    model: model ?? target.model,
-  };
+  return turnOf(target, { model, usage }, blocks, done_reason ?? null);
 }

@@ -14,8 +14,7 @@ import {
 } from "./provider-document.ts";
 import { splitThinking } from "./think-tags.ts";
 import { searchBlock } from "./tool-search-blocks.ts";
-import { readUsage } from "./usage.ts";
-import { type CallIdSource, stopOrCalls, stopReason, type WireTarget } from "./wire.ts";
+import { type CallIdSource, stopReason, turnOf, type WireTarget } from "./wire.ts";
 import { withFallback } from "./with-fallback.ts";
 
 /** @throws ProviderBadResponse if it is an error object or has another shape */
@@ -26,14 +25,8 @@ export function parseCompletion(answer: unknown, target: WireTarget, callId: Cal
   const message = choice?.message ?? {};
   const raw = choice?.finish_reason ?? null;
   const blocks = messageBlocks(message, stopReason(raw) === "max_tokens", target, callId);
-  return {
-    blocks,
-    stop_reason: message.refusal ? "refusal" : stopOrCalls(raw, blocks),
-    raw_stop_reason: raw,
-    usage: readUsage(completion.usage),
-    provider: target.provider,
-    model: completion.model ?? target.model,
-  };
+  const turn = turnOf(target, completion, blocks, raw);
+  return message.refusal ? { ...turn, stop_reason: "refusal" } : turn;
 }
 
 /** @throws ProviderBadResponse if a choice holds an error in place of an answer, as OpenRouter sends it */

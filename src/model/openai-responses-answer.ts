@@ -1,14 +1,13 @@
 /** Turns a response into the canonical turn. */
 
 import * as z from "zod/mini";
-import type { Block, ModelTurn, StopReason } from "../engine/messages.ts";
+import { type Block, type ModelTurn, refusalOf, type StopReason } from "../engine/messages.ts";
 import { isObject } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { textBlocks } from "./openai-chat-answer.ts";
 import { failedAnswer, parseArguments, rawArguments, readShape, textIn } from "./provider-document.ts";
 import { searchBlock } from "./tool-search-blocks.ts";
-import { readUsage } from "./usage.ts";
-import type { CallIdSource, WireTarget } from "./wire.ts";
+import { type CallIdSource, turnOf, type WireTarget } from "./wire.ts";
 import { withFallback } from "./with-fallback.ts";
 
 const responseShape = z.lazy(() => {
@@ -37,25 +36,19 @@ export function parseResponse(answer: unknown, target: WireTarget, callId: CallI
     blocks.push(...(found === null ? itemBlocks(item, target, callId) : [found]));
   }
   const incomplete = response.status === "incomplete" ? (response.incomplete_details?.reason ?? null) : null;
+  const status = response.status ?? null;
   return {
-    blocks,
-    stop_reason: stopReason(response.status ?? null, incomplete, blocks),
-    raw_stop_reason: incomplete ?? response.status ?? null,
-    usage: readUsage(response.usage),
-    provider: target.provider,
-    model: response.model ?? target.model,
+    ...turnOf(target, response, blocks, incomplete ?? status),
+    stop_reason: stopReason(status, incomplete, blocks),
   };
 }
 
 function stopReason(status: string | null, incomplete: string | null, blocks: readonly Block[]): StopReason {
   if (incomplete === "max_output_tokens" || incomplete === "max_tokens") return "max_tokens";
-  if (incomplete === "content_filter" || blocks.some(isRefusal)) return "refusal";
+  if (incomplete === "content_filter" || refusalOf(blocks) !== null) return "refusal";
   if (status !== "completed" && status !== null) return "other";
   return blocks.some((block) => block.type === "tool_call") ? "tool_use" : "end_turn";
 }
-
-const isRefusal = (block: Block): boolean =>
-  block.type === "opaque" && isObject(block.value) && typeof block.value.refusal === "string";
 
 function itemBlocks(item: JsonObject, target: WireTarget, callId: CallIdSource): Block[] {
   const { provider } = target;

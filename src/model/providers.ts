@@ -81,7 +81,7 @@ export function resolveTarget(
     variant: definition.variant,
     capabilities,
   };
-  const own = protocolOf(definition, baseOverride(provider, definition, env));
+  const own = protocolOf(provider, definition, env);
   if (own === "mock" || own === "workers-ai") return { ...resolved, protocol: own, url: null, headers: {} };
   const protocol = selector.protocol ?? own;
   const { base, headers, variable } = addressOf(provider, definition, env, { protocol, how: selector.how });

@@ -12,6 +12,7 @@ import type { JsonObject } from "../skill/manifest.ts";
 import type { Capabilities } from "./capabilities.ts";
 import type { StreamEvent } from "./frames.ts";
 import type { Dialect } from "./registry/definition.ts";
+import { readUsage } from "./usage.ts";
 
 /** The part of a target that shapes bodies and turns. */
 export interface WireTarget extends Dialect {
@@ -99,10 +100,25 @@ export const stopReason = (raw: string | null): StopReason =>
   raw === null || raw === "" ? "end_turn" : (STOP_REASONS.get(raw.toLowerCase()) ?? "other");
 
 /** The same, for providers that report "stop" for a turn that ends in calls. */
-export function stopOrCalls(raw: string | null, blocks: readonly Block[]): StopReason {
+function stopOrCalls(raw: string | null, blocks: readonly Block[]): StopReason {
   const finish = stopReason(raw);
   return finish === "end_turn" && blocks.some((block) => block.type === "tool_call") ? "tool_use" : finish;
 }
+
+/** @param raw the provider's word for the end; `answer.model`: absent if the provider names none */
+export const turnOf = (
+  { provider, model }: WireTarget,
+  answer: { model?: string | null | undefined; usage?: unknown },
+  blocks: Block[],
+  raw: string | null,
+): ModelTurn => ({
+  blocks,
+  stop_reason: stopOrCalls(raw, blocks),
+  raw_stop_reason: raw,
+  usage: readUsage(answer.usage),
+  provider,
+  model: answer.model ?? model,
+});
 
 /** Turns the received id of a tool call into one that is unique in the conversation. */
 export type CallIdSource = (received: string | null | undefined) => string;

@@ -1,6 +1,7 @@
 /** Workers AI through its binding, in the chat shape. */
 
 import * as z from "zod/mini";
+import { unlessAborted } from "../at-most.ts";
 import type { ModelRequest } from "../engine/messages.ts";
 import { ProviderNotConfigured } from "../errors/provider.ts";
 import { HullError } from "../errors.ts";
@@ -90,16 +91,6 @@ function inputsOf(
         }),
   };
   return { ...withExtra(inputs, request.extra, target) };
-}
-
-/** Settles with the promise, or rejects as soon as the signal is aborted. */
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = (): void => reject(signal.reason);
-    signal.addEventListener("abort", abort, { once: true });
-    if (signal.aborted) abort();
-    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
-  });
 }
 
 const legacyCall = z.lazy(() => z.object({ name: z.string(), arguments: z.optional(z.unknown()) }));

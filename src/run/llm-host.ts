@@ -235,8 +235,7 @@ class Host implements LlmHost {
   /** Uses Responses if a call asks for it, and for OpenAI's own tool search, which chat completions lack. */
   #resolve({ provider, model }: ModelTarget, { own, native_search }: Reach): ResolvedTarget {
     if (this.#mocking.active) return mockTarget(provider, model, this.#modelRegistry);
-    const version = model === null ? null : gptVersion(model);
-    const hosted = native_search && provider === "openai" && version !== null && isAtLeast(version, [5, 4]);
+    const hosted = native_search && provider === "openai" && isAtLeast(gptVersion(model ?? ""), [5, 4]);
     const protocol = hosted || own[provider]?.api === "responses" ? ("openai-responses" as const) : undefined;
     const selector: TargetSelector = {
       provider,

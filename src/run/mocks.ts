@@ -5,7 +5,7 @@ import type { Intercept } from "../model/attempts.ts";
 import { answering } from "../model/mock/answering.ts";
 import type { Asker } from "../model/mock/default.ts";
 import type { Mock, MockCall } from "../model/mock/mock.ts";
-import { type MockSource, RunMocks, type Taken } from "../model/mock/queue.ts";
+import { RunMocks, type TakeMock, type Taken } from "../model/mock/queue.ts";
 import type { RunContext } from "./context.ts";
 
 export interface Mocking {
@@ -36,23 +36,25 @@ export const hasMockRoutes = ({ models }: Settings): boolean => models.llm?.mock
 export async function mocksFor(context: RunContext, { given, asker }: MockParams): Promise<Mocking> {
   const { settings, deployment } = context;
   const calls: MockCall[] = [];
-  const mocking = (active: boolean, source: MockSource): Mocking => {
-    const take: MockSource["take"] = (call, prompt) => {
+  const mocking = (active: boolean, take: TakeMock, left: Mocking["left"] = () => null): Mocking => {
+    const intercept = answering((call, prompt) => {
       calls.push(call);
-      return source.take(call, prompt);
-    };
-    const intercept = answering({ take }, asker);
+      return take(call, prompt);
+    }, asker);
     return {
       active,
       intercept: active || hasMockRoutes(settings) ? intercept : ofMockOnly(intercept),
       calls,
-      left: () => (source instanceof RunMocks ? source.queue : null),
+      left,
     };
   };
-  if ((await deployment.mocks.load()) !== null) return mocking(true, scopeSource(context));
-  if (given !== null) return mocking(true, new RunMocks(given));
+  if ((await deployment.mocks.load()) !== null) return mocking(true, fromScope(context));
+  if (given !== null) {
+    const own = new RunMocks(given);
+    return mocking(true, own.take, () => own.queue);
+  }
   if (!hasMockRoutes(settings)) return mocking(false, remembering(context));
-  return mocking(await mockScope(context).begun(), scopeSource(context));
+  return mocking(await mockScope(context).begun(), fromScope(context));
 }
 
 /** The object that holds the mocks of the context's scope. @throws BadRequest */
@@ -64,31 +66,23 @@ export function mockScope({ env, tenant, mockScope: scope }: RunContext): Durabl
 }
 
 /** Takes mocks from the scope's object. A call that broke off is not repeated, since it may have used up a mock. */
-function scopeSource(context: RunContext): MockSource {
+function fromScope(context: RunContext): TakeMock {
   const scope = mockScope(context);
-  return {
-    async take(call, prompt) {
-      const taken: Taken = JSON.parse(await scope.take(call, prompt));
-      return taken;
-    },
-  };
+  return async (call, prompt): Promise<Taken> => JSON.parse(await scope.take(call, prompt));
 }
 
 /** Intercepts only calls of the provider `mock`. */
-function ofMockOnly({ call }: Intercept): Intercept {
-  return {
-    call: (request, target, attempt) => (target.protocol === "mock" ? call(request, target, attempt) : null),
-  };
+function ofMockOnly(intercept: Intercept): Intercept {
+  return (request, target, attempt) =>
+    target.protocol === "mock" ? intercept(request, target, attempt) : null;
 }
 
 /** Remembers which prompts the provider `mock` has seen, as far as this isolate knows. */
-function remembering({ deployment: { mockPrompts }, tenant }: RunContext): MockSource {
-  return {
-    take(_, prompt) {
-      const name = `${tenant}/${prompt}`;
-      const seen = prompt !== null && mockPrompts.get(name) === true;
-      if (prompt !== null) mockPrompts.set(name, true);
-      return { mock: null, otherwise: "provider", seen };
-    },
+function remembering({ deployment: { mockPrompts }, tenant }: RunContext): TakeMock {
+  return (_, prompt) => {
+    const name = `${tenant}/${prompt}`;
+    const seen = prompt !== null && mockPrompts.get(name) === true;
+    if (prompt !== null) mockPrompts.set(name, true);
+    return { mock: null, otherwise: "provider", seen };
   };
 }

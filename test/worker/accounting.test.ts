@@ -174,13 +174,11 @@ describe("an attempt after one that cost tokens", () => {
       clock: fakeClock(),
       fetch,
       admit: accountant(context, SKILL, TARIFF).admit,
-      intercept: {
-        call: async (_request, _target, attempt) => {
-          asked++;
-          if (asked <= attempts) return half(attempt);
-          await during();
-          return null;
-        },
+      intercept: async (_request, _target, attempt) => {
+        asked++;
+        if (asked <= attempts) return half(attempt);
+        await during();
+        return null;
       },
     }).then(() => "ok", codeOf);
     return { asked, outcome };

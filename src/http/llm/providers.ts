@@ -4,7 +4,7 @@ import { ProviderNotFound } from "../../errors/request.ts";
 import { checkHealth } from "../../model/health.ts";
 import type { ModelRegistry, ProviderDefinition } from "../../model/registry/definition.ts";
 import { keyVariables } from "../../model/registry/layer.ts";
-import { baseOverride, baseVariable, isAvailable, protocolOf } from "../../model/registry/provider-setup.ts";
+import { baseVariable, isAvailable, protocolOf } from "../../model/registry/provider-setup.ts";
 import { canonicalProvider } from "../../model/registry/registry.ts";
 import { nearest } from "../../skill/match.ts";
 import type { RequestContext } from "../context.ts";
@@ -71,7 +71,7 @@ function shown(
   const { extra_headers = {}, healthcheck, default_model = null } = definition;
   return {
     name,
-    protocol: protocolOf(definition, baseOverride(name, definition, read)),
+    protocol: protocolOf(name, definition, read),
     base_url: definition.base_url ?? null,
     base_url_env: [baseVariable(name), ...(definition.base_url_env ?? [])],
     auth_style: definition.auth_style ?? "bearer",

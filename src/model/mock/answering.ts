@@ -13,22 +13,17 @@ import { anthropicSearchTool, chatSearchTool } from "../search-tools.ts";
 import { answerOf } from "./answer.ts";
 import { type Asker, defaultTurn } from "./default.ts";
 import type { MockCall } from "./mock.ts";
-import type { MockSource } from "./queue.ts";
+import type { TakeMock } from "./queue.ts";
 
 /** @param asker selects the default answers */
-export function answering(source: MockSource, asker: Asker): Intercept {
-  return {
-    async call(request, target, { sink }) {
-      const prompt = request.cache === true ? await promptOf(request) : null;
-      const taken = await source.take(mockCallOf(request, target.model), prompt);
-      if (taken.mock !== null) return later(answerOf(taken.mock, request, target, sink));
-      if (typeof taken.otherwise === "object") return unmatched(request, target, taken.otherwise.error);
-      if (taken.otherwise === "provider" && target.protocol !== "mock") return null;
-      return later({
-        ok: true,
-        turn: defaultTurn(request, named(target), { asker, seen: taken.seen }, sink),
-      });
-    },
+export function answering(take: TakeMock, asker: Asker): Intercept {
+  return async (request, target, { sink }) => {
+    const prompt = request.cache === true ? await promptOf(request) : null;
+    const { mock, otherwise, seen } = await take(mockCallOf(request, target.model), prompt);
+    if (mock !== null) return later(answerOf(mock, request, target, sink));
+    if (typeof otherwise === "object") return unmatched(request, target, otherwise.error);
+    if (otherwise === "provider" && target.protocol !== "mock") return null;
+    return later({ ok: true, turn: defaultTurn(request, named(target), { asker, seen }, sink) });
   };
 }
 

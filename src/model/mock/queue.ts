@@ -65,16 +65,14 @@ export interface Taken {
   seen: boolean;
 }
 
-export interface MockSource {
-  /**
-   * Records a call, and takes its answer from the queue.
-   * @param prompt digest of the prompt if it should be cached, else `null`
-   */
-  take(call: MockCall, prompt: string | null): Taken | Promise<Taken>;
-}
+/**
+ * Records a call, and takes its answer from a queue.
+ * @param prompt digest of the prompt if it should be cached, else `null`
+ */
+export type TakeMock = (call: MockCall, prompt: string | null) => Taken | Promise<Taken>;
 
 /** Mocks of one run: `queue` is their JSON-safe position. When they are used up, the default answers. */
-export class RunMocks implements MockSource {
+export class RunMocks {
   queue: MockQueue;
   readonly #prompts = new Set<string>();
 
@@ -82,11 +80,11 @@ export class RunMocks implements MockSource {
     this.queue = queue;
   }
 
-  take(call: MockCall, prompt: string | null): Taken {
+  take = (call: MockCall, prompt: string | null): Taken => {
     const { answer, queue } = nextMock(this.queue, call.messages);
     this.queue = queue;
     const seen = prompt !== null && this.#prompts.has(prompt);
     if (prompt !== null) this.#prompts.add(prompt);
     return { mock: answer, otherwise: "default", seen };
-  }
+  };
 }

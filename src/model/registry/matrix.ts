@@ -17,13 +17,16 @@ const MOCK_CHAIN = ["mock", "anthropic", "openai"];
 export const capabilitiesOf = memoNamed(
   ({ capabilities: { user, shipped } }: ModelRegistry, provider, model): Capabilities => {
     const id = model.toLowerCase();
-    for (const name of chain(provider, user, shipped)) {
-      const own = find(user, name, id);
-      if (own !== undefined) return fromRule(own, hiddenRule(provider, name, id, user, shipped));
-      const rule = find(shipped, name, id);
-      if (rule !== undefined) return fromRule(rule, undefined);
-    }
-    return ALL_OFF;
+    const rules = chain(provider, user, shipped).map((name) => ({
+      own: find(user, name, id),
+      usual: find(shipped, name, id),
+    }));
+    const first = rules.findIndex(({ own, usual }) => (own ?? usual) !== undefined);
+    if (first === -1) return ALL_OFF;
+    // The shipped rule that would count without user rules.
+    const usual = rules.slice(first).flatMap((place) => place.usual ?? [])[0];
+    const rule = rules[first]?.own ?? usual;
+    return rule === undefined ? ALL_OFF : fromRule(rule, usual);
   },
 );
 
@@ -39,22 +42,6 @@ function chain(provider: string, user: RuleSet, shipped: RuleSet): string[] {
   return visited;
 }
 
-/** The shipped rule that would count without user rules: from the place of the user rule on. */
-function hiddenRule(
-  provider: string,
-  at: string,
-  id: string,
-  user: RuleSet,
-  shipped: RuleSet,
-): CapabilityRule | undefined {
-  const names = chain(provider, user, shipped);
-  for (const name of names.slice(names.indexOf(at))) {
-    const rule = find(shipped, name, id);
-    if (rule !== undefined) return rule;
-  }
-  return undefined;
-}
-
 function find(side: RuleSet, provider: string, id: string): CapabilityRule | undefined {
   return side.rules
     .get(provider)
@@ -62,11 +49,10 @@ function find(side: RuleSet, provider: string, id: string): CapabilityRule | und
 }
 
 function versionFits({ version_min }: CapabilityRule, id: string): boolean {
-  if (version_min === undefined) return true;
-  const version = modelVersion(id);
-  return version !== null && isAtLeast(version, version_min);
+  return version_min === undefined || isAtLeast(modelVersion(id), version_min);
 }
 
+/** @param hidden the shipped rule that this one hides, or this one */
 function fromRule(rule: CapabilityRule, hidden: CapabilityRule | undefined): Capabilities {
   const { model_match: _, version_min: __, ...stated } = { ...hidden, ...NO_TOOLS, ...rule };
   const thinking_modes = modesOf(rule, hidden);

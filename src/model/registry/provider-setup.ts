@@ -44,9 +44,11 @@ export function keyOf(name: string, definition: ProviderDefinition, env: ReadVar
 }
 
 /** The wire protocol of a provider; over HTTP Workers AI uses OpenAI's. */
-export function protocolOf(definition: ProviderDefinition, override: SetVariable | null): ProtocolName {
+export function protocolOf(name: string, definition: ProviderDefinition, env: ReadVariable): ProtocolName {
   const { api, base_url, chat_endpoint } = definition;
-  if (api === "workers-ai" && (override !== null || base_url !== undefined)) return "openai-chat";
+  if (api === "workers-ai" && (base_url !== undefined || baseOverride(name, definition, env) !== null)) {
+    return "openai-chat";
+  }
   return api ?? (chat_endpoint?.includes("/messages") ? "anthropic" : "openai-chat");
 }
 
@@ -54,7 +56,7 @@ export function protocolOf(definition: ProviderDefinition, override: SetVariable
 export function isAvailable(name: string, registry: ModelRegistry, env: ReadVariable): boolean {
   const definition = registry.providers.get(name);
   if (definition === undefined) return false;
-  if (protocolOf(definition, baseOverride(name, definition, env)) === "workers-ai") return true;
+  if (protocolOf(name, definition, env) === "workers-ai") return true;
   return !needsKey(definition) || keyOf(name, definition, env) !== null;
 }
 
@@ -65,7 +67,6 @@ export function isAvailable(name: string, registry: ModelRegistry, env: ReadVari
 export function isUsable(name: string, registry: ModelRegistry, env: ReadVariable): boolean {
   const definition = registry.providers.get(name);
   if (definition === undefined || !isAvailable(name, registry, env)) return false;
-  const override = baseOverride(name, definition, env);
-  if (protocolOf(definition, override) === "workers-ai") return env("HULL_ENV") !== "local";
-  return definition.assumed_base !== true || override !== null;
+  if (protocolOf(name, definition, env) === "workers-ai") return env("HULL_ENV") !== "local";
+  return definition.assumed_base !== true || baseOverride(name, definition, env) !== null;
 }

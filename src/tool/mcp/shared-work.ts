@@ -1,3 +1,5 @@
+import { unlessAborted } from "../../at-most.ts";
+
 /** Work that several callers wait for: a caller that leaves ends only its own wait, and the last to leave ends the work. */
 export class SharedWork<T> {
   readonly #abort = new AbortController();
@@ -17,15 +19,10 @@ export class SharedWork<T> {
 
   /** The result; rejects with the signal's reason once it aborts. */
   async wait(signal: AbortSignal): Promise<T> {
-    const { promise: left, reject } = Promise.withResolvers<never>();
-    const leave = (): void => reject(signal.reason);
     this.#waiting += 1;
-    signal.addEventListener("abort", leave, { once: true });
-    if (signal.aborted) leave();
     try {
-      return await Promise.race([left, this.#result]);
+      return await unlessAborted(this.#result, signal);
     } finally {
-      signal.removeEventListener("abort", leave);
       this.#waiting -= 1;
       if (this.#waiting === 0) this.#abort.abort();
     }

@@ -179,11 +179,9 @@ test("no binding and no base URL names both ways; a silent binding times out", a
 
 test("a caller who leaves before the call of the binding does not wait for it", async () => {
   const left = new AbortController();
-  const intercept = {
-    call: async () => {
-      left.abort();
-      return null;
-    },
+  const intercept = async () => {
+    left.abort();
+    return null;
   };
   const error = await failureOf(ask(() => new Promise(() => undefined), { signal: left.signal, intercept }));
   expect(error.code).toBe("client_closed_request");

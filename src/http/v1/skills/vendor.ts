@@ -6,7 +6,7 @@ import { join } from "../../../model/base-url.ts";
 import { failureOfStatus } from "../../../model/failure.ts";
 import { cutOff, unusable } from "../../../model/provider-document.ts";
 import { addressOf } from "../../../model/providers.ts";
-import { baseOverride, protocolOf } from "../../../model/registry/provider-setup.ts";
+import { protocolOf } from "../../../model/registry/provider-setup.ts";
 import { llmError } from "../../../run/llm-problem.ts";
 import { isObject } from "../../../skill/json.ts";
 import { parsedJson } from "../../../skill/json-depth.ts";
@@ -46,7 +46,7 @@ export async function storeAtVendor(
     return new BadRequest({ detail, param: "custom_llm_provider" });
   };
   if (definition === undefined) throw refused("this deployment has no such provider");
-  const protocol = protocolOf(definition, baseOverride(provider, definition, read));
+  const protocol = protocolOf(provider, definition, read);
   const address = addressIn(() => addressOf(provider, definition, read, { protocol }));
   if (address === null) throw refused("this deployment has no key for it");
   const form = new FormData();

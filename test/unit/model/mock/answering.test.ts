@@ -33,7 +33,7 @@ function mocked(queue: Mock[]) {
   };
   const clock = fakeClock();
   const options: CallOptions = {
-    intercept: answering({ take }, "run"),
+    intercept: answering(take, "run"),
     retry: llmRetries(2, 2000),
     stream: true,
     timeout_ms: 5000,
@@ -192,7 +192,7 @@ test("with nothing queued and nothing to mock, the provider gets the call", asyn
   const target = resolveTarget({ provider: "openai", model: "m" }, (name) =>
     name === "OPENAI_API_KEY" ? "key" : undefined,
   );
-  const intercept = answering({ take: () => ({ mock: null, otherwise: "provider", seen: false }) }, "run");
+  const intercept = answering(() => ({ mock: null, otherwise: "provider", seen: false }), "run");
   let asked = 0;
   const fetch = () => {
     asked++;
@@ -210,7 +210,7 @@ test("with nothing queued and nothing to mock, the provider gets the call", asyn
 test("mocks that answer everything fail for unknown tools", async () => {
   const { options } = mocked([]);
   const take = () => ({ mock: null, otherwise: { error: "mocks.jsonl" }, seen: false });
-  const intercept = answering({ take }, "run");
+  const intercept = answering(take, "run");
   const error = await failureOf(callModel(REQUEST, ANTHROPIC, { ...options, intercept }));
   expect(error.data).toMatchObject({ code: "mock_unmatched", status: 502 });
   expect(error.data.detail).toMatch(/mocks\.jsonl.*hé/);
