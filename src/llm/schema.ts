@@ -6,8 +6,8 @@
 import { firstOf } from "../cut.ts";
 import { InvalidRequest } from "../errors/llm.ts";
 import { InputInvalid } from "../errors/request.ts";
-import { isObject } from "../skill/json.ts";
-import { schemaFaults, schemasIn } from "../skill/json-schema.ts";
+import { isObject, present } from "../skill/json.ts";
+import { referredPart, schemaFaults, schemasIn } from "../skill/json-schema.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 
 const MAX_DEPTH = 64;
@@ -96,11 +96,7 @@ function nullable(schema: JsonObject): JsonObject {
   if (typeof withNull.type !== "string") {
     // References are resolved from the outermost schema.
     const { $defs, definitions, ...own } = withNull;
-    const shared = {
-      ...($defs === undefined ? {} : { $defs }),
-      ...(definitions === undefined ? {} : { definitions }),
-    };
-    return { ...shared, anyOf: [own, { type: "null" }] };
+    return { ...present({ $defs, definitions }), anyOf: [own, { type: "null" }] };
   }
   const members = Array.isArray(withNull.enum) ? { enum: [...withNull.enum, null] } : {};
   return { ...withNull, type: [withNull.type, "null"], ...members };
@@ -159,14 +155,9 @@ function inPlace(schema: JsonObject, root: JsonObject, refuse: Refuse): Json[] {
 /** The target of a reference inside the document. Hull refuses others, since it fetches nothing. */
 function target(reference: string, root: JsonObject, refuse: Refuse): Json {
   if (!reference.startsWith("#")) throw refuse(`refers to ${firstOf(reference, 100)}, outside of itself`);
-  if (reference === "#") return root;
-  let at: Json | undefined = root;
-  for (const step of reference.slice(2).split("/")) {
-    const name = decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~");
-    at = Array.isArray(at) ? at[Number(name)] : isObject(at) ? at[name] : undefined;
-  }
-  if (at === undefined) throw refuse(`refers to ${firstOf(reference, 100)}, which it does not hold`);
-  return at;
+  const part = referredPart(reference, root);
+  if (part === undefined) throw refuse(`refers to ${firstOf(reference, 100)}, which it does not hold`);
+  return part;
 }
 
 /** Every schema of a document. */

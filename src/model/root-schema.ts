@@ -3,7 +3,8 @@
  * `allOf` at its root, OpenAI also one without `type: object` or without `properties`; MCP servers and Skill Tools have such
  * schemas. The model gets one object that permits at least as much. Hull checks a call against the whole schema.
  */
-import { isObject, objectOf, textsIn } from "../skill/json.ts";
+import { isObject, objectOf, present, textsIn } from "../skill/json.ts";
+import { referredPart } from "../skill/json-schema.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 
 /** Members that some provider refuses at the root. */
@@ -33,8 +34,8 @@ class Folding {
     if (known !== undefined) return known;
     this.#done.set(schema, {});
     const { $ref, allOf, anyOf, oneOf, not: _, enum: __, const: ___, ...own } = schema;
-    const referred = typeof $ref === "string" ? resolved($ref, this.#root) : null;
-    const parts = [own, ...this.#objects([referred]), ...this.#objects(allOf)];
+    const referred = typeof $ref === "string" ? referredPart($ref, this.#root) : undefined;
+    const parts = [own, ...this.#objects([referred ?? null]), ...this.#objects(allOf)];
     for (const alternatives of [this.#objects(anyOf), this.#objects(oneOf)]) {
       if (alternatives.length > 0) parts.push(eitherOf(alternatives));
     }
@@ -59,8 +60,7 @@ function bothOf(one: JsonObject, other: JsonObject): JsonObject {
   return {
     ...further,
     ...one,
-    ...(properties === null ? {} : { properties }),
-    ...(required.length === 0 ? {} : { required }),
+    ...present({ properties, required }),
     // `false` refers only to the properties of its own schema, so it would refuse those of the other one.
     ...(closed === undefined || closed === false ? {} : { additionalProperties: closed }),
   };
@@ -71,7 +71,7 @@ function eitherOf(schemas: readonly JsonObject[]): JsonObject {
   const properties = merged(schemas, "anyOf");
   const [first = [], ...others] = schemas.map(requiredIn);
   const required = first.filter((name) => others.every((names) => names.includes(name)));
-  return { ...(properties === null ? {} : { properties }), ...(required.length === 0 ? {} : { required }) };
+  return present({ properties, required });
 }
 
 /** The properties of all schemas; `null`: none has any. @param how different schemas of one property combine */
@@ -94,14 +94,3 @@ function merged(schemas: readonly JsonObject[], how: "allOf" | "anyOf"): JsonObj
 }
 
 const requiredIn = ({ required }: JsonObject): string[] => textsIn(required) ?? [];
-
-/** The schema inside the root to which a reference leads; `null`: it leads nowhere. */
-function resolved(reference: string, root: JsonObject): JsonObject | null {
-  if (!reference.startsWith("#/")) return null;
-  let found: Json | undefined = root;
-  for (const part of reference.slice(2).split("/")) {
-    const name = part.replaceAll("~1", "/").replaceAll("~0", "~");
-    found = isObject(found) && Object.hasOwn(found, name) ? found[name] : undefined;
-  }
-  return isObject(found) ? found : null;
-}

@@ -2,7 +2,7 @@
  * The meta-schema of JSON Schema 2020-12 (https://json-schema.org/draft/2020-12), keyword by keyword. With it the build
  * can check a skill's `input_schema` without generated code, and embed it in an OpenAPI document. Pure.
  */
-import { isObject } from "./json.ts";
+import { isObject, own } from "./json.ts";
 import type { Json, JsonObject } from "./manifest.ts";
 
 const TYPES = ["array", "boolean", "integer", "null", "number", "object", "string"];
@@ -135,4 +135,26 @@ function cleanKeyword(keyword: string, value: Json, at: string, faults: string[]
 /** RFC 6901. */
 function below(pointer: string, name: string): string {
   return `${pointer}/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+}
+
+/**
+ * The part of a document to which a reference inside it leads: `#`, or `#` and a JSON pointer (RFC 6901 §6).
+ * `undefined`: it leads nowhere.
+ */
+export function referredPart(reference: string, document: Json): Json | undefined {
+  if (!/^#(?:\/|$)/.test(reference)) return undefined;
+  let part: Json | undefined = document;
+  for (const step of reference.split("/").slice(1)) {
+    const name = percentDecoded(step)?.replaceAll("~1", "/").replaceAll("~0", "~") ?? "";
+    part = Array.isArray(part) ? part[Number(name)] : isObject(part) ? own(part, name) : undefined;
+  }
+  return part;
+}
+
+function percentDecoded(text: string): string | null {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return null;
+  }
 }

@@ -15,6 +15,15 @@ export function withoutNulls(value: Json): Json {
   return isObject(value) ? withoutNullMembers(value) : value;
 }
 
+/** The members that are set: neither `undefined` nor `null`, no empty text and no empty list. */
+export function present<T extends object>(members: T): { [N in keyof T]?: NonNullable<T[N]> } {
+  const set: unknown[][] = Object.entries(members).filter(([, value]) => !isEmpty(value));
+  return Object.fromEntries(set);
+}
+
+const isEmpty = (value: unknown): boolean =>
+  value == null || value === "" || (Array.isArray(value) && value.length === 0);
+
 /** The object itself; anything else becomes an object without members. */
 export const objectOf = (value: unknown): JsonObject => (isObject(value) ? value : {});
 

@@ -101,6 +101,8 @@ describe("schemas", () => {
     ],
     ["refers elsewhere", { $ref: "https://example.com/x" }, /outside of itself/],
     ["refers to nothing", { $ref: "#/$defs/nope" }, /does not hold/],
+    ["refers to what every object inherits", { $ref: "#/constructor" }, /does not hold/],
+    ["refers to a name with half an escape", { $ref: "#/$defs/50%" }, /does not hold/],
   ])("a hostile schema (%s) is refused", (_, schema, reason) => {
     expect(() => readSchema(schema, "schema")).toThrow(reason);
   });
