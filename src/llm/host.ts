@@ -1,9 +1,13 @@
 /** What a model call needs from its surroundings. */
-import type { ModelRequest, ModelTurn, Sampling, Warning } from "../engine/messages.ts";
+import type { ModelRequest, ModelTurn, Warning } from "../engine/messages.ts";
 import type { BudgetOption } from "../model/budget-option.ts";
 import type { Capabilities } from "../model/capabilities.ts";
+import type { FallbackOptions } from "../model/fallback.ts";
 import type { MockCall } from "../model/mock/mock.ts";
 import type { ResolvedTarget } from "../model/providers.ts";
+import type { ModelDefaults } from "../model/registry/layer.ts";
+import type { ModelWish } from "../model/registry/resolve.ts";
+import type { RoutePolicy } from "../model/registry/route.ts";
 import type { Json, JsonObject, ModelTarget } from "../skill/manifest.ts";
 import type { CallExtras, CallFigures } from "./result.ts";
 
@@ -20,11 +24,8 @@ export interface CallWatcher {
 }
 
 /** The criteria for the choice of a model. */
-export interface ModelSelector {
-  provider?: string;
-  model?: string;
-  model_tier?: string;
-  route_policy?: string | { mode: string; target?: string };
+export interface ModelSelector extends ModelWish {
+  route_policy?: RoutePolicy;
 }
 
 /** The model that was chosen. */
@@ -35,15 +36,29 @@ export interface ModelChoice {
   capabilities: Capabilities;
   /** Tokens; `null`: unknown. */
   context_window: number | null;
-  /** Sampling parameters and limits that the configuration sets for this model. */
-  defaults: Sampling & { max_tokens?: number };
+  /** Sampling parameters that the configuration sets for this model. */
+  defaults: ModelDefaults;
   warnings: Warning[];
   /** The decision and its alternatives, if the request has a route policy. */
   routing: JsonObject | null;
 }
 
 /** One model call with retries, and further providers if it fails. */
-export interface ExchangeOptions {
+export interface ExchangeOptions
+  extends Pick<
+    FallbackOptions,
+    | "declared"
+    | "timeout_ms"
+    | "whole"
+    | "idle_timeout_ms"
+    | "stream"
+    | "deadline_at"
+    | "onFailed"
+    | "onText"
+    | "onReasoning"
+    | "onRestart"
+    | "onEvent"
+  > {
   targets: readonly ModelTarget[];
   request: (target: ModelTarget) => ModelRequest;
   /** Aborted when the call is not wanted any more. Absent: the host's own signal. */
@@ -58,35 +73,15 @@ export interface ExchangeOptions {
   budget: BudgetOption | null;
   /** The option `max_tokens`; `null`: not given. */
   max_tokens_given: number | null;
-  /** The abilities that the call declares to need from the model. */
-  declared: { vision: boolean; audio: boolean; pdf: boolean };
   /** `null`: at most three attempts, as in served skills, whatever `backoff_ms`. */
   retries: number | null;
   backoff_ms: number;
-  timeout_ms: number;
-  /** Whether `timeout_ms` also limits a stream as a whole. */
-  whole: boolean;
-  idle_timeout_ms: number | null;
-  stream: boolean;
-  /** Unix ms after which no attempt begins. Absent: none. */
-  deadline_at?: number | undefined;
-  onFailed?: ((target: ModelTarget, error: unknown) => void) | undefined;
   /** Called when the call is admitted. Errors before that are not faults of the answer. */
   onAdmitted?: (() => void) | undefined;
-  onText?: ((text: string) => void) | undefined;
-  onReasoning?: ((text: string) => void) | undefined;
-  /** See `AttemptOptions`. */
-  onRestart?: (() => void) | undefined;
-  /** Receives the events of a verbatim request, as the provider sent them. */
-  onEvent?: ((event: JsonObject) => void) | undefined;
 }
 
 /** What is known about a target before Hull asks it. */
-export interface Reached {
-  model: string;
-  protocol: ResolvedTarget["protocol"];
-  capabilities: Capabilities;
-}
+export type Reached = Pick<ResolvedTarget, "model" | "protocol" | "capabilities">;
 
 /** An answer. Usage and cost include empty answers before it, also those of a target that failed. */
 export interface Exchanged {

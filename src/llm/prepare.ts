@@ -5,6 +5,7 @@ import type { Message, ModelRequest, Sampling, Warning } from "../engine/message
 import { InvalidRequest } from "../errors/llm.ts";
 import { InputInvalid } from "../errors/request.ts";
 import type { HullError } from "../errors.ts";
+import { present } from "../skill/json.ts";
 import type { JsonObject, ModelTarget } from "../skill/manifest.ts";
 import type { ExchangeOptions, LlmHost, ModelChoice } from "./host.ts";
 import { readMessages } from "./messages.ts";
@@ -118,7 +119,7 @@ type ExchangeTerms = Pick<
 
 /** How often and how long Hull asks a provider, according to the options and the deployment's variables. */
 export function exchangeTerms(options: CallOptions, host: LlmHost): ExchangeTerms {
-  const { vision = false, audio = false, pdf = false, timeout_ms, idle_timeout_ms = null } = options;
+  const { vision = false, audio = false, pdf = false, timeout_ms, idle_timeout_ms } = options;
   const seconds = positive(host.setting("HULL_LLM_TIMEOUT"));
   return {
     declared: { vision, audio, pdf },
@@ -160,48 +161,35 @@ export function settingsFor(
   },
   target: ModelTarget,
 ): RequestSettings {
-  const thinking = readThinking(options.thinking) ?? readEffort(options.reasoning_effort);
   const sampling = samplingOf(options, choice.defaults);
-  const own = ownOf(given, target.provider);
   return {
-    max_tokens: maxTokens(options, choice),
+    max_tokens: maxTokens(options),
     json: structured !== null,
-    ...(structured?.wire ? { schema: structured.wire } : {}),
     ...(Object.keys(sampling).length === 0 ? {} : { sampling }),
-    ...(thinking === null ? {} : { thinking }),
-    ...(options.interleaved_thinking === undefined
-      ? {}
-      : { interleaved_thinking: options.interleaved_thinking }),
-    ...(options.anthropic_beta_features === undefined
-      ? {}
-      : { beta_features: options.anthropic_beta_features }),
     ...(options.cache === true ? { cache: true } : {}),
-    ...(own === null ? {} : { extra: own }),
+    ...present({
+      schema: structured?.wire,
+      thinking: readThinking(options.thinking) ?? readEffort(options.reasoning_effort),
+      interleaved_thinking: options.interleaved_thinking,
+      beta_features: options.anthropic_beta_features,
+      extra: ownOf(given, target.provider),
+    }),
   };
 }
 
 /** Without an explicit `max_tokens`, the budget's limit of output tokens applies. */
-function maxTokens(options: CallOptions, { defaults }: ModelChoice): number {
-  return options.max_tokens ?? options.budget?.max_output_tokens ?? defaults.max_tokens ?? DEFAULT_MAX_TOKENS;
+function maxTokens(options: CallOptions): number {
+  return options.max_tokens ?? options.budget?.max_output_tokens ?? DEFAULT_MAX_TOKENS;
 }
 
 /** Explicit options win over the model's configuration; an empty `stop` counts as unset. */
-function samplingOf(options: CallOptions, defaults: Sampling): Sampling {
-  const { stop: given, ...own } = pick(options, [
-    "temperature",
-    "top_p",
-    "top_k",
-    "seed",
-    "frequency_penalty",
-    "presence_penalty",
-    "stop",
-  ]);
-  const { temperature, top_p, top_k, seed, frequency_penalty, presence_penalty } = defaults;
-  const configured = { temperature, top_p, top_k, seed, frequency_penalty, presence_penalty };
-  const known = Object.fromEntries(Object.entries(configured).filter(([, value]) => value !== undefined));
-  const stop =
-    (typeof given === "string" ? [given] : given)?.filter((word) => word !== "") ?? defaults.stop ?? [];
-  return { ...known, ...own, ...(stop.length === 0 ? {} : { stop }) };
+function samplingOf(options: CallOptions, defaults: ModelChoice["defaults"]): Sampling {
+  const { temperature, top_p, top_k, seed, frequency_penalty, presence_penalty } = {
+    ...defaults,
+    ...options,
+  };
+  const stop = [options.stop ?? []].flat().filter((word) => word !== "");
+  return present({ temperature, top_p, top_k, seed, frequency_penalty, presence_penalty, stop });
 }
 
 /** The members of a provider's own part that Hull itself uses. */
@@ -212,9 +200,4 @@ function ownOf(own: Record<string, JsonObject>, provider: string): JsonObject | 
   if (given === undefined) return null;
   const rest = Object.entries(given).filter(([name]) => !CONSUMED.has(name));
   return rest.length === 0 ? null : Object.fromEntries(rest);
-}
-
-function pick<T extends object, K extends keyof T>(from: T, keys: readonly K[]): Pick<T, K> {
-  const entries = keys.filter((key) => from[key] !== undefined).map((key) => [key, from[key]]);
-  return Object.fromEntries(entries);
 }

@@ -39,7 +39,7 @@ export interface AttemptOptions extends Sink, TimeLimitOptions {
   /** `retry` says whether it applies to the call or to each attempt. */
   timeout_ms: number;
   /** Unix ms; no wait exceeds it. The caller aborts `signal` when it is reached. */
-  deadline_at?: number;
+  deadline_at?: number | undefined;
   /** Default: the policy of skills. */
   retry?: RetryPolicy | undefined;
   /**

@@ -4,10 +4,9 @@ import { type ResolvedTarget, resolveTarget, type TargetSelector } from "./provi
 import type { ModelRegistry } from "./registry/definition.ts";
 import { modelDefaults } from "./registry/infer.ts";
 import { capabilitiesOf } from "./registry/matrix.ts";
-import { resolveModel } from "./registry/resolve.ts";
+import { type ModelWish, resolveModel } from "./registry/resolve.ts";
 import { contextWindow } from "./registry/window.ts";
 
-type Wish = Parameters<typeof resolveModel>[0];
 /** A choice without routing, and how the provider was chosen. */
 type KnownChoice = ReturnType<typeof newChoice>;
 
@@ -33,7 +32,7 @@ const MAX_KNOWN = 1000;
 export function chooseModel(
   place: Place,
   registry: ModelRegistry,
-  { provider, model, model_tier }: Wish,
+  { provider, model, model_tier }: ModelWish,
 ): KnownChoice {
   const { choices } = knownOf(place, registry);
   const key = JSON.stringify([provider, model, model_tier]);
@@ -51,7 +50,7 @@ export function reachTarget(place: Place, registry: ModelRegistry, selector: Tar
   return known;
 }
 
-function newChoice({ settings }: Place, registry: ModelRegistry, wish: Wish) {
+function newChoice({ settings }: Place, registry: ModelRegistry, wish: ModelWish) {
   const { provider, model, tool_format, how, warnings } = resolveModel(wish, registry, settings.read);
   const choice = {
     target: { provider, model },

@@ -157,23 +157,17 @@ class Host implements LlmHost {
         asked,
         fallbacks,
         {
+          ...options,
           resolve: (target) => {
             begun = Date.now();
             return this.#resolve(target, options);
           },
-          declared: options.declared,
-          stream: options.stream,
-          timeout_ms: options.timeout_ms,
-          whole: options.whole,
           signal: options.signal ?? this.#options.signal,
           onText:
             onText &&
             ((text) => {
               if (!json.buffersText) onText(text);
             }),
-          onReasoning: options.onReasoning,
-          onRestart: options.onRestart,
-          onEvent: options.onEvent,
           onFailed: (target, error) => {
             count(target.provider, error instanceof HullError ? error.code : "internal");
             options.onFailed?.(target, error);
@@ -185,11 +179,9 @@ class Host implements LlmHost {
           fetch: (input, init) => globalThis.fetch(input, init),
           ai: this.#context.settings.local ? undefined : env.AI,
           log: (entry) => this.log({ ...entry }),
-          ...(options.idle_timeout_ms === null ? {} : { idle_timeout_ms: options.idle_timeout_ms }),
           ...(options.retries === null
             ? {}
             : { retry: llmRetries(options.retries, options.backoff_ms), fallsBackAfter: mayFallBack }),
-          ...(options.deadline_at === undefined ? {} : { deadline_at: options.deadline_at }),
         },
       );
       const turn = json.withJsonText(answered);

@@ -9,7 +9,7 @@ import { capabilitiesOf } from "./matrix.ts";
 import { firstSet, isUsable, type ReadVariable } from "./provider-setup.ts";
 import { canonicalProvider } from "./registry.ts";
 
-export interface ModelSelector {
+export interface ModelWish {
   /** `auto`: inferred from the model. */
   provider?: string | undefined;
   /** An id or an alias. */
@@ -51,11 +51,7 @@ interface Found {
  * by the call.
  * @throws ModelNotResolved for an undefined provider, tier or alias, and if no model is known
  */
-export function resolveModel(
-  selector: ModelSelector,
-  registry: ModelRegistry,
-  env: ReadVariable,
-): ModelChoice {
+export function resolveModel(selector: ModelWish, registry: ModelRegistry, env: ReadVariable): ModelChoice {
   const named =
     selector.model === undefined || selector.model === "" ? null : expand(selector.model, registry);
   const found = findProvider(selector, named, registry, env);
@@ -117,7 +113,7 @@ export function knownProvider(name: string, registry: ModelRegistry, option = "p
 }
 
 function findProvider(
-  { provider: asked = "", model_tier = "" }: ModelSelector,
+  { provider: asked = "", model_tier = "" }: ModelWish,
   named: ReturnType<typeof expand> | null,
   registry: ModelRegistry,
   env: ReadVariable,

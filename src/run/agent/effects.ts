@@ -307,7 +307,7 @@ export async function summarize(
     native_search: false,
     ...exchangeTerms(options, host),
     declared: { vision: false, audio: false, pdf: false },
-    idle_timeout_ms: null,
+    idle_timeout_ms: undefined,
     stream: false,
   });
   const { provider, warnings = [] } = turn;

@@ -4,7 +4,7 @@ import { resolveTarget } from "../../../../src/model/providers.ts";
 import { inferProvider, tierOf, wireModel } from "../../../../src/model/registry/infer.ts";
 import { isAvailable, isUsable } from "../../../../src/model/registry/provider-setup.ts";
 import { shippedModels } from "../../../../src/model/registry/registry.ts";
-import type { ModelSelector } from "../../../../src/model/registry/resolve.ts";
+import type { ModelWish } from "../../../../src/model/registry/resolve.ts";
 import { ANTHROPIC, choose, env, LOCAL, layered, OPENAI, type Variables } from "./support.ts";
 
 test.each([
@@ -79,7 +79,7 @@ describe("resolution, in order", () => {
   const { LOCAL_LLM_BASE_URL: __, LOCAL_LLM_MODEL: ___, ...noLocal } = noProvider;
   const { HULL_LLM_MODEL: ____, ...noModel } = noLocal;
 
-  test.each<[string, ModelSelector, Variables, { provider: string; model: string }]>([
+  test.each<[string, ModelWish, Variables, { provider: string; model: string }]>([
     ["the option", { provider: "openai" }, everything, { provider: "openai", model: "gpt-6-luna" }],
     ["another name", { provider: "gemini" }, everything, { provider: "google", model: "gemini-2.0-flash" }],
     [
@@ -218,7 +218,7 @@ test("the tool format is the alias's, else what provider or model can", () => {
       providers: { able: { base_url: "https://a.example", features: ["native_tools"] } },
     },
   });
-  const format = (wish: ModelSelector) => choose(wish, {}, registry).tool_format;
+  const format = (wish: ModelWish) => choose(wish, {}, registry).tool_format;
   expect(format({ model: "plain" })).toBe("text");
   expect(format({ model: "gpt-4o" })).toBe("native");
   expect(format({ provider: "able", model: "m" })).toBe("native");

@@ -3,7 +3,7 @@
 import type { ModelRegistry } from "../../../../src/model/registry/definition.ts";
 import { layerSchema } from "../../../../src/model/registry/layer.ts";
 import { mergeModelRegistry, shippedModels } from "../../../../src/model/registry/registry.ts";
-import { type ModelSelector, resolveModel } from "../../../../src/model/registry/resolve.ts";
+import { type ModelWish, resolveModel } from "../../../../src/model/registry/resolve.ts";
 
 export type Variables = Record<string, string>;
 
@@ -20,5 +20,5 @@ export const ANTHROPIC = { ANTHROPIC_API_KEY: "key-anthropic" };
 export const layered = (...layers: object[]): ModelRegistry =>
   layers.map((layer) => layerSchema.parse(layer)).reduce(mergeModelRegistry, shippedModels);
 
-export const choose = (wish: ModelSelector, variables: Variables = {}, registry = shippedModels) =>
+export const choose = (wish: ModelWish, variables: Variables = {}, registry = shippedModels) =>
   resolveModel(wish, registry, env({ ...LOCAL, ...variables }));
