@@ -19,8 +19,6 @@ export const VISIBILITY: Record<Block["type"], Visibility> = {
   opaque: "internal",
 };
 
-type PublicBlock = Block & { visibility: Visibility };
-
 /** The most characters to show of unreadable arguments. */
 const MAX_RAW = 200;
 
@@ -30,34 +28,25 @@ export function parseErrorArguments(raw: string): JsonObject {
 }
 
 /** The public form of a block, with everything that another call needs of it. */
-export function publicBlock(block: Block): PublicBlock {
+export function publicBlock<B extends Block>(block: B): B & { visibility: Visibility } {
   return { ...block, visibility: VISIBILITY[block.type] };
 }
 
 /** The block in a result; `null` for a provider's own block, which has no canonical form. */
 export function resultBlock(block: Block) {
-  const visibility = VISIBILITY[block.type];
   switch (block.type) {
-    case "output_text":
-      return { type: block.type, text: block.text, visibility };
-    case "reasoning": {
-      const signature = block.signature === undefined ? {} : { signature: block.signature };
-      return { type: block.type, text: block.text, ...signature, visibility };
-    }
-    case "reasoning_summary":
-      return { type: block.type, text: block.text, visibility };
-    case "tool_call": {
-      const { type, id, name, arguments: given, raw } = block;
-      return { type, id, name, arguments: given ?? parseErrorArguments(raw), visibility };
-    }
-    case "tool_search_query":
-      return { type: block.type, id: block.id, name: block.name, query: block.query, visibility };
-    case "tool_search_result": {
-      const { type, tool_use_id, tool_references } = block;
-      return { type, tool_use_id, tool_references, visibility };
-    }
     case "opaque":
       return null;
+    case "output_text":
+      return publicBlock(block);
+    case "tool_call": {
+      const { raw, ...call } = publicBlock(block);
+      return { ...call, arguments: block.arguments ?? parseErrorArguments(raw) };
+    }
+    default: {
+      const { native: _, ...shown } = publicBlock(block);
+      return shown;
+    }
   }
 }
 

@@ -2,7 +2,7 @@
 import * as z from "zod/mini";
 import { checked } from "../engine/fault.ts";
 import { InvalidRequest } from "../errors/llm.ts";
-import { fromJson, isObject, objectOf } from "../skill/json.ts";
+import { isObject, objectOf } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 
 /**
@@ -69,12 +69,6 @@ export function messageList() {
 export function tokens() {
   const words = "a whole number above 0 is required";
   return z.int(words).check(z.positive(words));
-}
-
-/** The members that are set; an empty list counts as not set. */
-export function present<T extends object>(members: T): { [N in keyof T]?: NonNullable<T[N]> } {
-  const entries = Object.entries(members).filter(([, value]) => value != null && value.length !== 0);
-  return fromJson(Object.fromEntries(entries));
 }
 
 /** Whether the shape of a body has a member of this name. */

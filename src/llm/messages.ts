@@ -4,11 +4,17 @@
  */
 
 import * as z from "zod/mini";
-import type { Block, Media, Message, Part, ToolResultMessage } from "../engine/messages.ts";
-import { textOfBlocks } from "../engine/messages.ts";
+import {
+  type Block,
+  type Media,
+  type Message,
+  type Part,
+  type ToolResultMessage,
+  textOfBlocks,
+  toolCall,
+} from "../engine/messages.ts";
 import { InvalidRequest } from "../errors/llm.ts";
 import { isObject } from "../skill/json.ts";
-import { parsedObject } from "../skill/json-depth.ts";
 import type { Json } from "../skill/manifest.ts";
 import { blockShape, publicBlock } from "./blocks.ts";
 
@@ -127,7 +133,7 @@ export function messageJson(message: Message): PublicMessage[] {
     case "user": {
       const [only] = message.content;
       const text = message.content.length === 1 && only?.type === "text" ? only.text : null;
-      return [{ role: "user", content: text ?? message.content.map(publicPart) }];
+      return [{ role: "user", content: text ?? [...message.content] }];
     }
     case "assistant": {
       const calls = message.content.flatMap((block) =>
@@ -154,10 +160,6 @@ export function messageJson(message: Message): PublicMessage[] {
   }
 }
 
-function publicPart(part: Part): PublicPart {
-  return part;
-}
-
 function contentParts(content: string | readonly PublicPart[] | null | undefined): readonly PublicPart[] {
   if (typeof content === "string") return [{ type: "text", text: content }];
   return content ?? [];
@@ -174,16 +176,9 @@ function textOf(content: string | readonly PublicPart[] | null | undefined, at: 
 
 function assistantBlocks(message: PublicMessage & { role: "assistant" }, index: number, at: string): Block[] {
   const text = textOf(message.content, at);
-  const calls = (message.tool_calls ?? []).map((call, n): Block => {
-    const raw = typeof call.arguments === "string" ? call.arguments : JSON.stringify(call.arguments ?? {});
-    return {
-      type: "tool_call",
-      id: call.id ?? `call_m${index}_${n}`,
-      name: call.name,
-      arguments: isObject(call.arguments) ? call.arguments : parsedObject(raw),
-      raw,
-    };
-  });
+  const calls = (message.tool_calls ?? []).map((call, n) =>
+    toolCall(call.id ?? `call_m${index}_${n}`, call.name, call.arguments),
+  );
   return [...(text === "" ? [] : [{ type: "output_text" as const, text }]), ...calls];
 }
 
@@ -236,21 +231,13 @@ function readPart(part: Exclude<PublicPart, { type: "tool_result" }>, at: string
   }
 }
 
-interface GivenMedia {
-  type: string;
-  url?: string;
-  base64?: string;
-  data?: string;
-  media_type?: string;
-}
-
 /** The content of a data URL; `null`: it is another URL. Its type may have parameters, which no provider needs. */
 export function inlineMedia(url: string): { media_type: string; data: string } | null {
   const [head, type = ""] = /^data:([^;,]+)(?:;[^;,]+)*;base64,/i.exec(url) ?? [];
   return head === undefined ? null : { media_type: type.toLowerCase(), data: url.slice(head.length) };
 }
 
-function media(part: GivenMedia, at: string): Media {
+function media(part: PublicPart & { type: "image" | "document" | "audio" }, at: string): Media {
   const data = part.base64 ?? part.data;
   const inline = inlineMedia(part.url ?? "");
   if (inline !== null && /^[A-Za-z0-9+/=\s]*$/.test(inline.data)) return inline;

@@ -15,6 +15,7 @@ import {
 import { sumUsd } from "../engine/usd.ts";
 import { visibleText } from "../engine/visible-text.ts";
 import { tokenCounts } from "../model/usage.ts";
+import { present } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { resultBlock } from "./blocks.ts";
 import type { mockCallJson } from "./mock-calls.ts";
@@ -138,9 +139,7 @@ export function resultOf(parts: ResultParts): LlmResult {
     cache_creation_input_tokens: tokens.cache_write_tokens,
     usage: shownFigures(figures),
     ...(parts.data === undefined ? {} : { data: parts.data }),
-    ...(calls.length === 0 ? {} : { tool_calls: calls }),
-    ...(thinking === "" ? {} : { thinking, private_reasoning: thinking }),
-    ...(summary === "" ? {} : { thinking_summary: summary }),
+    ...present({ tool_calls: calls, thinking, private_reasoning: thinking, thinking_summary: summary }),
     blocks: blocks.flatMap((block) => resultBlock(block) ?? []),
     stop_reason: shownReason(turn),
     raw_stop_reason: turn.raw_stop_reason,

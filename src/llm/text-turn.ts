@@ -1,7 +1,6 @@
 /** Tool calls in text, for models without a native channel. */
 
-import type { ModelTurn, ToolDefinition } from "../engine/messages.ts";
-import { textOfBlocks } from "../engine/messages.ts";
+import { type ModelTurn, type ToolDefinition, textOfBlocks, toolCall } from "../engine/messages.ts";
 import { parseTextTurn } from "../engine/text-tools/parse.ts";
 import type { CallTurn } from "./result.ts";
 
@@ -13,13 +12,7 @@ export function readTextTurn(turn: ModelTurn, tools: readonly ToolDefinition[]):
     tools.map(({ name }) => name),
   );
   const taken = turn.blocks.filter((block) => block.type === "tool_call").length;
-  const calls = read.calls.map((call, n) => ({
-    type: "tool_call" as const,
-    id: `call_${taken + n + 1}`,
-    name: call.name,
-    arguments: call.arguments,
-    raw: JSON.stringify(call.arguments),
-  }));
+  const calls = read.calls.map((call, n) => toolCall(`call_${taken + n + 1}`, call.name, call.arguments));
   const blocks = [...turn.blocks, ...calls];
   return {
     ...turn,

@@ -3,6 +3,7 @@
 import * as z from "zod/mini";
 import type { Block, Message, ModelTurn } from "../engine/messages.ts";
 import { textOfBlocks } from "../engine/messages.ts";
+import { objectOf } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { parseErrorArguments, VISIBILITY, type Visibility } from "./blocks.ts";
 import { messageJson, messageShape, type PublicMessage } from "./messages.ts";
@@ -117,11 +118,10 @@ function textOf({ content }: PublicMessage): string {
   if (typeof content === "string") return content;
   if (!Array.isArray(content))
     return content === null || content === undefined ? "" : JSON.stringify(content);
-  return content.flatMap((part) => (hasText(part) ? [part.text] : [])).join("\n\n");
+  const parts: unknown[] = content;
+  const texts = parts.map((part) => objectOf(part).text);
+  return texts.filter((text) => typeof text === "string").join("\n\n");
 }
-
-const hasText = (part: unknown): part is { text: string } =>
-  typeof part === "object" && part !== null && "text" in part && typeof part.text === "string";
 
 /** The events of a turn besides that of its message. */
 export function turnEvents(turn: ModelTurn, ids: IdSource): TranscriptEvent[] {

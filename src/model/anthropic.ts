@@ -26,7 +26,7 @@ import type {
   ToolResultMessage,
 } from "../engine/messages.ts";
 import { BadEncoding, UnsupportedMediaType } from "../errors/request.ts";
-import { isObject, objectOf, textsIn } from "../skill/json.ts";
+import { isObject, objectOf, present, textsIn } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { isTextType } from "../skill/media.ts";
 import { parseMessage } from "./anthropic-answer.ts";
@@ -79,6 +79,7 @@ function anthropicBody(request: ModelRequest, target: WireTarget, stream: boolea
     searches: request.tool_search !== undefined,
   };
   const { sampling = {}, thinking, prefill } = request;
+  const { temperature, top_p, top_k, stop } = sampling;
   const messages = request.messages.flatMap((message) => wireMessage(message, to));
   if (messages.length === 0) messages.push({ role: "user", content: [EMPTY_MESSAGE] });
   if (prefill !== undefined && !isBlank(prefill))
@@ -89,11 +90,13 @@ function anthropicBody(request: ModelRequest, target: WireTarget, stream: boolea
     messages: withoutTrailingBlanks(messages),
     ...systemMember(request),
     ...toolMembers(request),
-    ...(sampling.temperature === undefined ? {} : { temperature: sampling.temperature }),
-    ...(sampling.top_p === undefined ? {} : { top_p: sampling.top_p }),
-    ...(sampling.top_k === undefined ? {} : { top_k: sampling.top_k }),
-    ...(sampling.stop === undefined ? {} : { stop_sequences: sampling.stop }),
-    ...(thinking === undefined ? {} : { thinking: wireThinking(thinking) }),
+    ...present({
+      temperature,
+      top_p,
+      top_k,
+      stop_sequences: stop,
+      thinking: thinking && wireThinking(thinking),
+    }),
     ...(thinking?.mode === "effort" ? { output_config: { effort: thinking.level } } : {}),
     ...(request.cache === true ? { cache_control: { type: "ephemeral" } } : {}),
     ...(stream ? { stream: true } : {}),

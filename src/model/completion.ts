@@ -4,7 +4,7 @@ import type { CompletionCreateParamsBase } from "openai/resources/completions";
 import * as z from "zod/mini";
 import type { Block, ModelRequest } from "../engine/messages.ts";
 import { ProviderRejectedRequest } from "../errors/provider.ts";
-import { isObject } from "../skill/json.ts";
+import { isObject, present } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { type ExchangeOptions, exchange, type Outcome } from "./exchange.ts";
 import type { StreamEvent } from "./frames.ts";
@@ -36,8 +36,7 @@ export async function exchangeCompletion(
   const request: CompletionRequest = {
     ...completion,
     max_tokens,
-    ...(sampling === undefined ? {} : { sampling }),
-    ...(extra === undefined ? {} : { extra }),
+    ...present({ sampling, extra }),
   };
   const outcome = await exchange(request, wire, { ...target, url }, options);
   return !outcome.ok && outcome.error instanceof ProviderRejectedRequest ? null : outcome;

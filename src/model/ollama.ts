@@ -5,15 +5,15 @@
 
 import * as z from "zod/mini";
 import type { Block, Message, ModelRequest, ModelTurn, Part } from "../engine/messages.ts";
-import { textOfBlocks } from "../engine/messages.ts";
+import { parseArguments, textOfBlocks } from "../engine/messages.ts";
 import { ModelLacks } from "../errors/provider.ts";
 import { UnsupportedMediaType } from "../errors/request.ts";
 import { exactJson } from "../skill/exact-json.ts";
-import { isObject, objectOf, textOf } from "../skill/json.ts";
+import { isObject, objectOf, present, textOf } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { callAt, createOllamaStream } from "./ollama-stream.ts";
 import { textBlocks } from "./openai-chat-answer.ts";
-import { parseArguments, readShape } from "./provider-document.ts";
+import { readShape } from "./provider-document.ts";
 import { rootObject } from "./root-schema.ts";
 import { type CallIdSource, sendableName, turnOf, type Wire, type WireTarget } from "./wire.ts";
 import { withFallback } from "./with-fallback.ts";
@@ -71,12 +71,9 @@ export function ollamaParameters({
   sampling = {},
 }: Pick<ModelRequest, "max_tokens" | "sampling">): object {
   const { temperature, top_p, top_k, stop, seed } = sampling;
-  const asked = Object.entries({ temperature, top_p, top_k, stop, seed }).filter(
-    ([, value]) => value !== undefined,
-  );
   return {
     max_tokens,
-    options: { ...OPTIONS, num_predict: max_tokens, ...Object.fromEntries(asked) },
+    options: { ...OPTIONS, num_predict: max_tokens, ...present({ temperature, top_p, top_k, stop, seed }) },
     keep_alive: KEEP_ALIVE,
   };
 }
@@ -105,15 +102,9 @@ function wireMessages(message: Message, target: WireTarget): WireMessage[] {
       : [],
   );
   if (text === "" && calls.length === 0) return [];
-  return [
-    {
-      role: "assistant",
-      content: text,
-      // Models that think between calls need to see their earlier thoughts.
-      ...(thinking === "" || calls.length === 0 ? {} : { thinking }),
-      ...(calls.length === 0 ? {} : { tool_calls: calls }),
-    },
-  ];
+  // Models that think between calls need to see their earlier thoughts.
+  const thought = calls.length === 0 ? "" : thinking;
+  return [{ role: "assistant", content: text, ...present({ thinking: thought, tool_calls: calls }) }];
 }
 
 /** The text of reasoning; empty if another provider signed it, since that is useless here. */
@@ -131,7 +122,7 @@ function userMessage(parts: readonly Part[], { provider, model }: WireTarget): W
     throw new UnsupportedMediaType({ type: part.media_type, accepted: ["text/*", "image/*"] });
   });
   const content = parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n\n");
-  return { role: "user", content, ...(images.length === 0 ? {} : { images }) };
+  return { role: "user", content, ...present({ images }) };
 }
 
 const answerShape = z.lazy(() => {

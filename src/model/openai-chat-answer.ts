@@ -1,17 +1,10 @@
 /** Turns a chat completion into the canonical turn. */
 import * as z from "zod/mini";
-import type { Block, ModelTurn } from "../engine/messages.ts";
+import { type Block, type ModelTurn, parseArguments } from "../engine/messages.ts";
 import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { detailsText } from "./openrouter-reasoning.ts";
-import {
-  failedAnswer,
-  parseArguments,
-  rawArguments,
-  readShape,
-  textIn,
-  unusable,
-} from "./provider-document.ts";
+import { failedAnswer, rawArguments, readShape, textIn, unusable } from "./provider-document.ts";
 import { splitThinking } from "./think-tags.ts";
 import { searchBlock } from "./tool-search-blocks.ts";
 import { type CallIdSource, stopReason, turnOf, type WireTarget } from "./wire.ts";

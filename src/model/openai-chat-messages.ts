@@ -9,7 +9,7 @@ import type {
 } from "openai/resources/chat/completions";
 import type { Block, Media, Message, ModelRequest, Part } from "../engine/messages.ts";
 import { textOfBlocks } from "../engine/messages.ts";
-import { isObject } from "../skill/json.ts";
+import { isObject, present } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { chatTraits } from "./chat-traits.ts";
 import { systemList } from "./system-blocks.ts";
@@ -148,10 +148,9 @@ function assistantMessage(blocks: readonly Block[], to: Addressee): WireAssistan
     {
       role: "assistant",
       content: text === "" ? null : text,
-      ...(calls.length === 0 ? {} : { tool_calls: calls }),
+      ...present({ tool_calls: calls, reasoning_details: details }),
       ...(typeof refusal === "string" ? { refusal } : {}),
       ...(target.reasoning_echo && calls.length > 0 ? { reasoning_content: reasoning } : {}),
-      ...(details.length === 0 ? {} : { reasoning_details: details }),
     },
   ];
 }

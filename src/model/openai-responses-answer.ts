@@ -1,11 +1,17 @@
 /** Turns a response into the canonical turn. */
 
 import * as z from "zod/mini";
-import { type Block, type ModelTurn, refusalOf, type StopReason } from "../engine/messages.ts";
+import {
+  type Block,
+  type ModelTurn,
+  parseArguments,
+  refusalOf,
+  type StopReason,
+} from "../engine/messages.ts";
 import { isObject } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { textBlocks } from "./openai-chat-answer.ts";
-import { failedAnswer, parseArguments, rawArguments, readShape, textIn } from "./provider-document.ts";
+import { failedAnswer, rawArguments, readShape, textIn } from "./provider-document.ts";
 import { searchBlock } from "./tool-search-blocks.ts";
 import { type CallIdSource, turnOf, type WireTarget } from "./wire.ts";
 import { withFallback } from "./with-fallback.ts";

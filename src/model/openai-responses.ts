@@ -14,6 +14,7 @@ import type {
 } from "openai/resources/responses/responses";
 import { firstOf } from "../cut.ts";
 import type { ModelRequest, ToolChoice, ToolDefinition } from "../engine/messages.ts";
+import { present } from "../skill/json.ts";
 import { mentionsJson, withJsonWord } from "./json-instruction.ts";
 import { parallelCalls } from "./openai-chat.ts";
 import { parseResponse } from "./openai-responses-answer.ts";
@@ -43,9 +44,7 @@ function responsesBody(request: ModelRequest, target: WireTarget, stream: boolea
     max_output_tokens: request.max_tokens,
     ...toolMembers(request),
     ...parallelCalls(request),
-    ...(sampling.temperature === undefined ? {} : { temperature: sampling.temperature }),
-    ...(sampling.top_p === undefined ? {} : { top_p: sampling.top_p }),
-    ...(format === undefined ? {} : { text: { format } }),
+    ...present({ temperature: sampling.temperature, top_p: sampling.top_p, text: format && { format } }),
     ...(thinking?.mode === "effort" ? { reasoning: { effort: thinking.level } } : {}),
     store: false,
     // Without storage, reasoning goes back in a form that only the provider can read.

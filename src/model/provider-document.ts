@@ -52,13 +52,6 @@ export function rawArguments(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** The arguments of a tool call: blank text means `{}`; `null` if the text is not a JSON object. */
-export function parseArguments(raw: string): JsonObject | null {
-  if (raw.trim() === "") return {};
-  const value = parsedJson(raw);
-  return isObject(value) ? value : null;
-}
-
 /**
  * Checks a provider's document against the shape that Hull reads.
  * @throws ProviderBadResponse for an error object, or with the first place that differs

@@ -20,12 +20,12 @@ import {
 import type { Settings } from "../env.ts";
 import { HullError } from "../errors.ts";
 import type { LlmHost, Reached } from "../llm/host.ts";
-import { present, wrong } from "../llm/members.ts";
+import { wrong } from "../llm/members.ts";
 import { messageJson } from "../llm/messages.ts";
 import type { ChatRequest } from "../llm/openai-api/request.ts";
 import { lacksThinking } from "../llm/openai-api/terms.ts";
 import { skillNamed } from "../llm/skill-model.ts";
-import { asJson } from "../skill/json.ts";
+import { asJson, present } from "../skill/json.ts";
 import type { JsonObject, Manifest } from "../skill/manifest.ts";
 import { type CheckedRun, checkedRun } from "./agent/options.ts";
 import { MemoryLog } from "./agent/run-log.ts";

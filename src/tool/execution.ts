@@ -1,6 +1,7 @@
 /** The Worker's request to the runner for one process: the spec and its environment. */
 
 import { PROVIDER_KEY_VARIABLES } from "../secrets.ts";
+import { present } from "../skill/json.ts";
 import type { SkillRecord } from "../skill/manifest.ts";
 import { isReserved } from "../skill/placeholder.ts";
 import { type ExecutionSpec, PROTOCOL_VERSION } from "./protocol.ts";
@@ -64,8 +65,7 @@ export function executionSpec(request: ExecutionRequest): ExecutionSpec | null {
     input: request.input,
     output: request.output,
     detach: request.detach,
-    ...(request.handler === undefined ? {} : { handler: request.handler }),
-    ...(request.workspace === undefined ? {} : { workspace: request.workspace }),
+    ...present({ handler: request.handler, workspace: request.workspace }),
     ...(request.record.uploaded_by === undefined ? {} : { untrusted: true }),
   };
 }

@@ -1,6 +1,14 @@
 /** The messages of an Anthropic client as canonical messages. */
 import { firstOf } from "../../cut.ts";
-import type { Block, Media, Message, Part, SystemBlock, ToolResultMessage } from "../../engine/messages.ts";
+import {
+  type Block,
+  type Media,
+  type Message,
+  type Part,
+  type SystemBlock,
+  type ToolResultMessage,
+  toolCall,
+} from "../../engine/messages.ts";
 import { isObject, objectOf, textOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { decodeBlock, isEncodedBlock } from "../foreign-blocks.ts";
@@ -29,34 +37,11 @@ export interface ToolChange {
   path: string;
 }
 
-interface AnthropicConversation {
-  /** Blocks of system messages, in order. */
-  system: SystemBlock[];
-  messages: Message[];
-  /** Blocks that only Anthropic can get; the canonical messages hold their JSON texts instead. */
-  foreign: Foreign[];
-  /** Changes of the tools, in order. */
-  changes: ToolChange[];
-  /** Files that the container needs. */
-  uploads: ContainerUpload[];
-  /** Whether it contains calls that Hull executed, which Anthropic does not know. */
-  executed: boolean;
-  /** A call of the client's own without a result; `null`: there is none. */
-  unanswered: OwnCall | null;
-}
-
-interface ContainerUpload {
-  file_id: string;
-  /** Path of the block that contains its id. */
-  path: string;
-}
-
 /** @throws InvalidRequest if a block lacks what its type needs, or a result has no call before it */
 export function readConversation(list: readonly Json[]): AnthropicConversation {
-  const reader = new Reader();
-  for (const [index, message] of list.entries()) reader.read(message, `messages.${index}`);
-  const { system, messages, foreign, changes, uploads, executed, unanswered } = reader;
-  return { system, messages, foreign, changes, uploads, executed, unanswered };
+  const conversation = new AnthropicConversation();
+  for (const [index, message] of list.entries()) conversation.read(message, `messages.${index}`);
+  return conversation;
 }
 
 /** The blocks of a system prompt, or of any content that is text. @throws InvalidRequest */
@@ -72,15 +57,21 @@ export function textBlocks(content: Json | undefined, path: string): SystemBlock
   });
 }
 
-class Reader {
+class AnthropicConversation {
+  /** Blocks of system messages, in order. */
   readonly system: SystemBlock[] = [];
   readonly messages: Message[] = [];
+  /** Blocks that only Anthropic can get; the canonical messages hold their JSON texts instead. */
   readonly foreign: Foreign[] = [];
+  /** Changes of the tools, in order. */
   readonly changes: ToolChange[] = [];
-  readonly uploads: ContainerUpload[] = [];
+  /** Files that the container needs. `path`: of the block that contains the id. */
+  readonly uploads: { file_id: string; path: string }[] = [];
+  /** Whether it contains calls that Hull executed, which Anthropic does not know. */
   executed = false;
   readonly #called = new ToolCallIds();
 
+  /** A call of the client's own without a result; `null`: there is none. */
   get unanswered(): OwnCall | null {
     return this.#called.unanswered;
   }
@@ -252,8 +243,7 @@ class Reader {
       case "tool_use": {
         const [id, name] = [textMember(block, "id", path), textMember(block, "name", path)];
         this.#called.add(id, name, `${path}.id`);
-        const input = objectOf(block.input);
-        return [{ type: "tool_call", id, name, arguments: input, raw: JSON.stringify(input) }];
+        return [toolCall(id, name, objectOf(block.input))];
       }
       default:
         return [anthropicBlock(block)];

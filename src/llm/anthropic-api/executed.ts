@@ -1,7 +1,7 @@
 /** Calls that Hull executed, as an Anthropic client receives and returns them: pairs of a call and its result. */
 import { firstOf } from "../../cut.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
-import type { ToolCallBlock, ToolResultMessage } from "../../engine/messages.ts";
+import { type ToolCallBlock, type ToolResultMessage, toolCall } from "../../engine/messages.ts";
 import {
   commandParts,
   sentCommand,
@@ -104,14 +104,8 @@ export function executedCall({ type, id, name, input }: JsonObject): ToolCallBlo
   if (type !== "server_tool_use" || typeof id !== "string" || typeof name !== "string") return null;
   if (!NAMES.includes(name) || !isObject(input)) return null;
   const { tool, arguments: given } = input;
-  const real = typeof tool === "string" && isObject(given) ? { name: tool, given } : { name, given: input };
-  return {
-    type: "tool_call",
-    id: modelId(id),
-    name: real.name,
-    arguments: real.given,
-    raw: JSON.stringify(real.given),
-  };
+  const isOther = typeof tool === "string" && isObject(given);
+  return isOther ? toolCall(modelId(id), tool, given) : toolCall(modelId(id), name, input);
 }
 
 /** The result that a block shows; `null`: it shows none. @throws InvalidRequest for a result without its call */

@@ -10,7 +10,7 @@ import type {
 import type { ContainerTool } from "../../engine/workspace-tools/code-tools.ts";
 import { EDITOR_TOOL } from "../../engine/workspace-tools/editor-tool.ts";
 import { reservedMembers } from "../../model/reserved.ts";
-import { isObject, textOf, textsIn } from "../../skill/json.ts";
+import { isObject, present, textOf, textsIn } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { type ContainerParams, containerShape, readContainer } from "../container-params.ts";
 import {
@@ -22,7 +22,6 @@ import {
   modelName,
   number,
   object,
-  present,
   readShape,
   texts,
   tokens,
@@ -115,9 +114,8 @@ export function readMessagesRequest(body: JsonObject, headers: Headers, counting
     path,
     reason: `it cannot be set here: ${reason}`,
   }));
-  const { system, messages, foreign, changes, uploads, executed, unanswered } = readConversation(
-    given.messages,
-  );
+  const conversation = readConversation(given.messages);
+  const { system, messages, foreign, changes, uploads, executed, unanswered } = conversation;
   const tools = readTools(given.tools ?? [], changes);
   const { temperature, top_p, top_k } = given;
   const sampling: Sampling = present({

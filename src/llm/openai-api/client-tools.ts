@@ -1,10 +1,9 @@
 /** The tools of a response's client: the names by which a model calls them, and the items that are their calls. */
 import * as z from "zod/mini";
 import { firstOf } from "../../cut.ts";
-import type { ToolCallBlock, ToolDefinition } from "../../engine/messages.ts";
+import { type ToolCallBlock, type ToolDefinition, toolCall } from "../../engine/messages.ts";
 import { closedObject, text } from "../../engine/parameters.ts";
 import { sha256 } from "../../engine/sha256.ts";
-import { parseArguments } from "../../model/provider-document.ts";
 import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { lenient, object, readShape, requiredText, textMember } from "../members.ts";
@@ -208,23 +207,17 @@ export const CLIENT_OUTPUTS: ReadonlySet<Json | undefined> = new Set([
 /** The call in an item of these types. @throws InvalidRequest */
 export function clientCall(item: JsonObject, path: string): ToolCallBlock {
   const id = textMember(item, "call_id", path);
-  if (item.type === "tool_search_call")
-    return callBlock(id, TOOL_SEARCH, JSON.stringify(objectOf(item.arguments)));
-  if (item.type === "apply_patch_call") return callBlock(id, PATCH, JSON.stringify(ownArguments(item)));
-  if (item.type === "local_shell_call") return callBlock(id, COMMAND, JSON.stringify(ownArguments(item)));
+  if (item.type === "tool_search_call") return toolCall(id, TOOL_SEARCH, objectOf(item.arguments));
+  if (item.type === "apply_patch_call") return toolCall(id, PATCH, ownArguments(item));
+  if (item.type === "local_shell_call") return toolCall(id, COMMAND, ownArguments(item));
   const name = fullName(item.namespace, textMember(item, "name", path));
-  if (item.type === "custom_tool_call")
-    return callBlock(id, name, JSON.stringify({ input: textMember(item, "input", path) }));
-  return callBlock(id, name, textMember(item, "arguments", path));
+  const isCustom = item.type === "custom_tool_call";
+  return toolCall(
+    id,
+    name,
+    isCustom ? { input: textMember(item, "input", path) } : textMember(item, "arguments", path),
+  );
 }
-
-const callBlock = (id: string, name: string, raw: string): ToolCallBlock => ({
-  type: "tool_call",
-  id,
-  name,
-  arguments: parseArguments(raw),
-  raw,
-});
 
 /** What the model reads as the result of its search. @throws InvalidRequest */
 export function foundTools({ tools }: JsonObject, path: string): string {

@@ -1,6 +1,11 @@
 /** The messages of a chat completion's client as canonical messages. */
-import type { Block, Message, SystemBlock, ToolResultMessage } from "../../engine/messages.ts";
-import { parseArguments } from "../../model/provider-document.ts";
+import {
+  type Block,
+  type Message,
+  type SystemBlock,
+  type ToolResultMessage,
+  toolCall,
+} from "../../engine/messages.ts";
 import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { decodeBlock } from "../foreign-blocks.ts";
@@ -88,9 +93,7 @@ function callOf(call: Json, path: string): Block {
   if (!isObject(call) || called === null || typeof called.name !== "string" || typeof call.id !== "string") {
     throw wrong(path, "a call has an id and a function with name and arguments");
   }
-  const raw =
-    typeof called.arguments === "string" ? called.arguments : JSON.stringify(called.arguments ?? {});
-  return { type: "tool_call", id: call.id, name: called.name, arguments: parseArguments(raw), raw };
+  return toolCall(call.id, called.name, called.arguments);
 }
 
 function resultOf(message: JsonObject, path: string, called: ToolCallIds): ToolResultMessage {

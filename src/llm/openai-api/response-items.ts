@@ -1,7 +1,13 @@
 /** Items of a response's input and output as canonical messages. */
-import type { Block, Message, Part, ToolCallBlock, ToolResultMessage } from "../../engine/messages.ts";
+import {
+  type Block,
+  type Message,
+  type Part,
+  type ToolCallBlock,
+  type ToolResultMessage,
+  toolCall,
+} from "../../engine/messages.ts";
 import { NO_OUTPUT } from "../../engine/workspace-tools/command-result.ts";
-import { parseArguments } from "../../model/provider-document.ts";
 import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { decodeBlock } from "../foreign-blocks.ts";
@@ -48,20 +54,24 @@ export function checkOutputs(
 const isContainer = (environment: Json | undefined): boolean =>
   isObject(environment) && environment.type === "container_reference";
 
+interface Called {
+  name: string;
+  /** Hull carried it out. */
+  hosted: boolean;
+  /** The message that has it. */
+  by: Message;
+  result: ToolResultMessage | null;
+}
+
 class ItemReader {
   readonly system: string[] = [];
   readonly messages: Message[] = [];
-  readonly #names = new Map<string, string>();
-  /** Ids of calls that Hull carried out. */
-  readonly #hosted = new Set<string>();
-  /** For each call the message that has it. */
-  readonly #callers = new Map<string, Message>();
-  /** The results of each such message. */
+  /** By id. */
+  readonly #calls = new Map<string, Called>();
+  /** The results of each message with calls. */
   readonly #results = new Map<Message, Message & { role: "tool" }>();
   /** Those that came after other messages. */
   readonly #late = new Map<Message, Message>();
-  /** The result of each call. */
-  readonly #answers = new Map<string, ToolResultMessage>();
   /** Images and files of the results since the last message. */
   #attachments: Part[] = [];
 
@@ -73,7 +83,15 @@ class ItemReader {
 
   read(item: JsonObject, path: string): void {
     const type = item.type ?? "message";
-    if (!CLIENT_OUTPUTS.has(type) && type !== "shell_call_output") this.#flushAttachments();
+    if (CLIENT_OUTPUTS.has(type) || type === "shell_call_output") {
+      this.#result(item, path);
+      return;
+    }
+    this.#flushAttachments();
+    if (CLIENT_CALLS.has(type)) {
+      this.#called(clientCall(item, path), item);
+      return;
+    }
     switch (type) {
       case "message":
         this.#message(item, path);
@@ -81,37 +99,19 @@ class ItemReader {
       case "reasoning":
         this.#said(thoughtsIn(item));
         return;
-      case "function_call":
-      case "custom_tool_call":
-      case "tool_search_call":
-      case "apply_patch_call":
-      case "local_shell_call":
-        this.#called(clientCall(item, path), item);
-        return;
       case "additional_tools":
         return;
       case "compaction":
         this.messages.push({ role: "user", content: [{ type: "text", text: compactedText(item, path) }] });
-        return;
-      case "function_call_output":
-      case "custom_tool_call_output":
-      case "tool_search_output":
-      case "apply_patch_call_output":
-      case "local_shell_call_output":
-      case "shell_call_output":
-        this.#result(item, path);
         return;
       case "shell_call": {
         const action = objectOf(item.action);
         const { tool, arguments: given, commands = [], timeout_ms } = action;
         const own = typeof tool === "string" && isObject(given);
         const limit = typeof timeout_ms === "number" ? { timeout_ms } : {};
-        const args = own ? given : { commands, ...limit };
-        const [id, raw] = [textMember(item, "call_id", path), JSON.stringify(args)];
-        this.#called(
-          { type: "tool_call", id, name: own ? tool : SHELL, arguments: parseArguments(raw), raw },
-          item,
-        );
+        const id = textMember(item, "call_id", path);
+        const call = own ? toolCall(id, tool, given) : toolCall(id, SHELL, { commands, ...limit });
+        this.#called(call, item);
         return;
       }
       default:
@@ -146,32 +146,20 @@ class ItemReader {
   }
 
   #called(call: ToolCallBlock, { environment }: JsonObject): void {
-    this.#names.set(call.id, call.name);
-    if (isContainer(environment)) this.#hosted.add(call.id);
-    this.#said([call]);
-    const last = this.messages.at(-1);
-    if (last !== undefined) this.#callers.set(call.id, last);
-    this.#answers.delete(call.id);
+    const by = this.#said([call]);
+    this.#calls.set(call.id, { name: call.name, hosted: isContainer(environment), by, result: null });
   }
 
-  #said(blocks: readonly Block[]): void {
-    if (blocks.length === 0) return;
+  /** @returns the message that has these blocks */
+  #said(blocks: readonly Block[]): Message {
     const last = this.messages.at(-1);
-    if (last?.role === "assistant") last.content.push(...blocks);
-    else this.messages.push({ role: "assistant", content: [...blocks] });
-  }
-
-  #result(item: JsonObject, path: string): void {
-    const call_id = textMember(item, "call_id", path);
-    const shell = item.type === "shell_call_output";
-    const { content, is_error } = this.#ended(item, path);
-    const result: ToolResultMessage = {
-      call_id,
-      name: this.#names.get(call_id) ?? "",
-      content: content === "" && shell && this.#hosted.has(call_id) ? NO_OUTPUT : content,
-      is_error,
-    };
-    this.#answer(result);
+    if (last?.role === "assistant") {
+      last.content.push(...blocks);
+      return last;
+    }
+    const message = { role: "assistant" as const, content: [...blocks] };
+    if (blocks.length > 0) this.messages.push(message);
+    return message;
   }
 
   #ended(item: JsonObject, path: string): { content: string; is_error: boolean } {
@@ -181,28 +169,36 @@ class ItemReader {
   }
 
   /** Puts a result right after the message with its call, where providers want it, and each once. */
-  #answer(result: ToolResultMessage): void {
-    const { call_id, content } = result;
-    const earlier = this.#answers.get(call_id);
-    if (earlier !== undefined) {
-      if (earlier.content !== content) earlier.content += `\n\n${content}`;
-      return;
-    }
-    this.#answers.set(call_id, result);
-    const caller = this.#callers.get(call_id);
-    if (caller === undefined) {
+  #result(item: JsonObject, path: string): void {
+    const call_id = textMember(item, "call_id", path);
+    const call = this.#calls.get(call_id);
+    const ended = this.#ended(item, path);
+    const silent = ended.content === "" && item.type === "shell_call_output" && call?.hosted === true;
+    const content = silent ? NO_OUTPUT : ended.content;
+    const result: ToolResultMessage = {
+      call_id,
+      name: call?.name ?? "",
+      content,
+      is_error: ended.is_error,
+    };
+    if (call === undefined) {
       addResults(this.messages, [result]);
       return;
     }
-    const known = this.#results.get(caller);
+    if (call.result !== null) {
+      if (call.result.content !== content) call.result.content += `\n\n${content}`;
+      return;
+    }
+    call.result = result;
+    const known = this.#results.get(call.by);
     if (known !== undefined) {
       known.results.push(result);
       return;
     }
     const message = { role: "tool" as const, results: [result] };
-    this.#results.set(caller, message);
-    if (this.messages.at(-1) === caller) this.messages.push(message);
-    else this.#late.set(caller, message);
+    this.#results.set(call.by, message);
+    if (this.messages.at(-1) === call.by) this.messages.push(message);
+    else this.#late.set(call.by, message);
   }
 
   #output(item: JsonObject, path: string): string {

@@ -1,7 +1,7 @@
 /** The body of `POST /v1/responses` as a canonical request, and its further members. */
 import * as z from "zod/mini";
 import type { ModelRequest } from "../../engine/messages.ts";
-import { isObject, objectOf } from "../../skill/json.ts";
+import { isObject, objectOf, present } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import {
   flag,
@@ -11,7 +11,6 @@ import {
   modelName,
   number,
   object,
-  present,
   readShape,
   text,
   tokens,

@@ -2,9 +2,10 @@
 import * as z from "zod/mini";
 import type { ModelRequest, Sampling, ToolDefinition } from "../../engine/messages.ts";
 import { reservedMembers } from "../../model/reserved.ts";
+import { present } from "../../skill/json.ts";
 import { EFFORTS, type JsonObject } from "../../skill/manifest.ts";
 import type { Reached } from "../host.ts";
-import { hasMember, lenient, object, present, requiredText, wrong } from "../members.ts";
+import { hasMember, lenient, object, requiredText, wrong } from "../members.ts";
 
 /** The output limit of a request that has none. */
 const DEFAULT_MAX_TOKENS = 16_384;

@@ -13,8 +13,7 @@ import {
 import { archivedSpan, type Span, spanBeforeLast } from "../../engine/agent/compaction-cut.ts";
 import type { CompactionOptions } from "../../engine/agent/spec.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
-import { asJson } from "../../skill/json.ts";
-import type { Json } from "../../skill/manifest.ts";
+import { asJson, objectOf } from "../../skill/json.ts";
 import { type PublicMessage, resultText } from "../messages.ts";
 import type { IdSource, Transcript } from "../transcript.ts";
 import { seenAlone } from "../transcript-history.ts";
@@ -110,7 +109,7 @@ export async function compactedTranscript(
 
 /** Adds the original as an asset. It contains no earlier originals, since these already are assets of the transcript. */
 function withSource(changed: Transcript, source: Transcript, ids: IdSource): Transcript {
-  const assets = source.assets.filter((asset) => !isSource(asset));
+  const assets = source.assets.filter((asset) => objectOf(asset).kind !== SOURCE);
   const data = asJson({ ...source, assets });
   const asset = {
     kind: SOURCE,
@@ -121,9 +120,6 @@ function withSource(changed: Transcript, source: Transcript, ids: IdSource): Tra
   };
   return withAsset(changed, asset, ids);
 }
-
-const isSource = (asset: Json): boolean =>
-  typeof asset === "object" && asset !== null && "kind" in asset && asset.kind === SOURCE;
 
 function wantedSpan(measures: readonly Measured[], options: CompactOptions): Span | null {
   const { keep_first, target_tokens } = options;

@@ -6,7 +6,7 @@ import type { JsonObject } from "../../skill/manifest.ts";
 import { compactionOptions, compactionShapes } from "../compaction-options.ts";
 import { seenAlone } from "../transcript-history.ts";
 import { autoCompacted, compactedTranscript, type Summarise, summarized } from "./compact.ts";
-import { callingOperation, type Operation, type OperationDeps } from "./operation.ts";
+import { type Operation, type OperationDeps, operation } from "./operation.ts";
 import { requiredTranscript, transcriptFields } from "./read-body.ts";
 
 const maybe = z.exactOptional;
@@ -36,12 +36,13 @@ async function windowOf(call: JsonObject, deps: OperationDeps): Promise<number |
 }
 
 export const COMPACTING: Record<string, Operation> = {
-  summarize: callingOperation(
+  summarize: operation(
     () => ({ ...transcriptFields(), keep_last: maybe(count()), prompt: maybe(z.string()) }),
-    ({ keep_last = 6, prompt, ...body }, call, deps) =>
+    ({ keep_last = 6, prompt, ...body }, deps, call) =>
       summarized(requiredTranscript(body, deps.ids), { keep_last, prompt }, summariser(call, deps), deps.ids),
+    true,
   ),
-  compact: callingOperation(
+  compact: operation(
     () => ({
       ...transcriptFields(),
       keep_first: maybe(count()),
@@ -52,25 +53,27 @@ export const COMPACTING: Record<string, Operation> = {
     }),
     (
       { keep_first = 0, keep_last = 12, strategy = "observation_mask", target_tokens, summary, ...body },
-      call,
       deps,
+      call,
     ) => {
       const options = { keep_first, keep_last, strategy, target_tokens, summary };
       const { ids } = deps;
       return compactedTranscript(requiredTranscript(body, ids), options, summariser(call, deps), ids);
     },
+    true,
   ),
-  auto_compact: callingOperation(
+  auto_compact: operation(
     () => {
       const { compact_callback, mask_callback, compress_callback, ...own } = compactionShapes();
       return { ...transcriptFields(), ...own };
     },
-    async (body, call, deps) => {
+    async (body, deps, call) => {
       const { messages } = seenAlone(requiredTranscript(body, deps.ids));
       const options = compactionOptions(body);
       const switched = { ...options, auto: options.auto ?? true };
       const window = await windowOf(call, deps);
       return autoCompacted(messages, switched, window, summariser(call, deps));
     },
+    true,
   ),
 };

@@ -16,46 +16,31 @@ export interface Operation {
   /** It may ask a model: members that are not its fields are options of that call. */
   calls: boolean;
   /** Returns the bare result. @throws InputInvalid */
-  perform(given: JsonObject, deps: OperationDeps): unknown;
-}
-
-type Read<F extends Fields> = z.infer<z.ZodMiniObject<F, z.core.$strip>>;
-
-export function operation<F extends Fields>(
-  fields: () => F,
-  run: (body: Read<F>, deps: OperationDeps) => unknown,
-): Operation {
-  return {
-    fields,
-    calls: false,
-    perform(given, deps) {
-      const shape = fields();
-      return run(readFields(withoutNullMembers(given), z.object(shape), Object.keys(shape)), deps);
-    },
-  };
+  perform(given: JsonObject, deps: OperationDeps): Promise<unknown>;
 }
 
 /** Options of a call that contain a conversation: the operation writes that itself. */
 const CONVERSATIONS = ["session_id", "prefill"];
 
-/** An operation that may ask a model. */
-export function callingOperation<F extends Fields>(
+/** @param run gets the body's own members, and the options of a call */
+export function operation<F extends Fields>(
   fields: () => F,
-  run: (body: Read<F>, call: JsonObject, deps: OperationDeps) => Promise<unknown>,
+  run: (body: z.infer<z.ZodMiniObject<F, z.core.$strip>>, deps: OperationDeps, call: JsonObject) => unknown,
+  calls = false,
 ): Operation {
   return {
     fields,
-    calls: true,
+    calls,
     async perform(given, deps) {
       const shape = fields();
       const names = Object.keys(shape);
       const entries = Object.entries(withoutNullMembers(given));
-      const isOwn = (name: string): boolean => names.includes(name) || CONVERSATIONS.includes(name);
+      const isOwn = (name: string): boolean => !calls || names.includes(name) || CONVERSATIONS.includes(name);
       const own = Object.fromEntries(entries.filter(([name]) => isOwn(name)));
       const call = Object.fromEntries(entries.filter(([name]) => !isOwn(name)));
       const body = readFields(own, z.object(shape), names);
       if (Object.keys(call).length > 0) checkCallOptions(call, names, await deps.host());
-      return run(body, call, deps);
+      return run(body, deps, call);
     },
   };
 }

@@ -1,7 +1,7 @@
 /** Views of transcripts: their events, as text, and counted. Pure. */
 import * as z from "zod/mini";
 import { count, type Shaped } from "../../answer-shape.ts";
-import { textOf } from "../../skill/json.ts";
+import { isObject, textOf } from "../../skill/json.ts";
 import type { PublicMessage } from "../messages.ts";
 import {
   emptyTranscript,
@@ -44,25 +44,14 @@ export function renderFull(events: readonly TranscriptEvent[]): string {
     .join("\n");
 }
 
-interface Called {
-  name: string;
-  arguments?: unknown;
-}
-
 function callsIn(blocks: unknown): string[] {
-  const list: unknown[] = Array.isArray(blocks) ? blocks : [];
-  return list
-    .filter(isCall)
-    .map(({ name, arguments: args }) => `(calls ${name} with ${JSON.stringify(args ?? {})})`);
+  const calls = (Array.isArray(blocks) ? blocks : []).filter(isObject);
+  return calls.flatMap(({ type, name, arguments: args }) =>
+    type === "tool_call" && typeof name === "string"
+      ? [`(calls ${name} with ${JSON.stringify(args ?? {})})`]
+      : [],
+  );
 }
-
-const isCall = (block: unknown): block is Called =>
-  typeof block === "object" &&
-  block !== null &&
-  "type" in block &&
-  block.type === "tool_call" &&
-  "name" in block &&
-  typeof block.name === "string";
 
 type Stats = Shaped<typeof statsShape>;
 export const statsShape = () =>
@@ -96,11 +85,8 @@ export function statsOf(messages: readonly PublicMessage[], events: readonly Tra
 /** Whether a message contains results of tools: by its role, or in parts of a user's message. */
 function holdsResults({ role, content }: PublicMessage): boolean {
   if (role === "tool") return true;
-  return role === "user" && Array.isArray(content) && content.some(isResultPart);
+  return role === "user" && Array.isArray(content) && content.some(({ type }) => type === "tool_result");
 }
-
-const isResultPart = (part: unknown): boolean =>
-  typeof part === "object" && part !== null && "type" in part && part.type === "tool_result";
 
 function callCount(message: PublicMessage): number {
   if (message.role !== "assistant") return 0;

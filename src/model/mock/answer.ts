@@ -4,6 +4,7 @@ import {
   type Message,
   type ModelRequest,
   type ModelTurn,
+  toolCall,
   toolCallIds,
 } from "../../engine/messages.ts";
 import { resultIds } from "../../engine/text-tools/contract.ts";
@@ -45,13 +46,7 @@ export function answerOf(
     ...(thinking === "" ? [] : [{ type: "reasoning" as const, text: thinking }]),
     ...(thinking_summary === "" ? [] : [{ type: "reasoning_summary" as const, text: thinking_summary }]),
     ...(text === "" ? [] : [{ type: "output_text" as const, text }]),
-    ...tool_calls.map(({ name, arguments: args = {} }) => ({
-      type: "tool_call" as const,
-      id: ids(),
-      name,
-      arguments: args,
-      raw: JSON.stringify(args),
-    })),
+    ...tool_calls.map((call) => toolCall(ids(), call.name, call.arguments)),
   ];
   streamText(thinking, sink.onReasoning);
   streamText(text, sink.onText);

@@ -1,12 +1,13 @@
 /** The mock's answers when nothing is queued: deterministic, without network or key. */
 import { utf8Length } from "../../bytes.ts";
-import type {
-  Message,
-  ModelRequest,
-  ModelTurn,
-  ToolChoice,
-  ToolDefinition,
-  ToolResultMessage,
+import {
+  type Message,
+  type ModelRequest,
+  type ModelTurn,
+  type ToolChoice,
+  type ToolDefinition,
+  type ToolResultMessage,
+  toolCall,
 } from "../../engine/messages.ts";
 import { counted } from "../../plural.ts";
 import { isObject, textsIn } from "../../skill/json.ts";
@@ -60,11 +61,9 @@ export function defaultTurn(
   const tool = result === null ? toolToCall(offered, request.tool_choice) : undefined;
   if (tool !== undefined) {
     const args = placeholders(tool, demo ? prompt : "");
-    const id = mockIds(request.messages)();
-    const raw = JSON.stringify(args);
     return {
       ...base,
-      blocks: [{ type: "tool_call", id, name: tool.name, arguments: args, raw }],
+      blocks: [toolCall(mockIds(request.messages)(), tool.name, args)],
       stop_reason: demo ? "tool_use" : "other",
       usage: { ...base.usage, output_tokens: CALL_TOKENS },
     };

@@ -2,6 +2,7 @@
 
 import type { ModelTurn } from "../../engine/messages.ts";
 import { textOfBlocks } from "../../engine/messages.ts";
+import { present } from "../../skill/json.ts";
 import type { Mock } from "./mock.ts";
 
 export function mockFromTurn({ blocks, stop_reason, raw_stop_reason, usage, model }: ModelTurn): Mock {
@@ -12,10 +13,7 @@ export function mockFromTurn({ blocks, stop_reason, raw_stop_reason, usage, mode
     block.type === "tool_call" ? [{ name: block.name, arguments: block.arguments ?? {} }] : [],
   );
   return {
-    ...(text === "" ? {} : { text }),
-    ...(thinking === "" ? {} : { thinking }),
-    ...(thinking_summary === "" ? {} : { thinking_summary }),
-    ...(tool_calls.length === 0 ? {} : { tool_calls }),
+    ...present({ text, thinking, thinking_summary, tool_calls }),
     stop_reason: raw_stop_reason ?? stop_reason,
     model,
     ...usage,
