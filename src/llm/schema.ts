@@ -4,11 +4,11 @@
  */
 
 import { firstOf } from "../cut.ts";
-import { InvalidRequest } from "../errors/llm.ts";
 import { InputInvalid } from "../errors/request.ts";
 import { isObject, present } from "../skill/json.ts";
-import { referredPart, schemaFaults, schemasIn } from "../skill/json-schema.ts";
+import { everySchema, referredPart, schemaFaults } from "../skill/json-schema.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
+import { wrong } from "./members.ts";
 
 const MAX_DEPTH = 64;
 const MAX_NODES = 10_000;
@@ -36,8 +36,7 @@ const IN_PLACE = new Set(["not", "if", "then", "else", "allOf", "anyOf", "oneOf"
  * @throws InvalidRequest for a schema that is too deep or too large, or whose references form a cycle
  */
 export function readSchema(schema: JsonObject, option: string): JsonObject {
-  const refuse = (reason: string) =>
-    new InvalidRequest({ option, detail: `${option}: the schema ${reason}.` });
+  const refuse: Refuse = (reason) => wrong(option, `the schema ${reason}`);
   const size = { nodes: 0, characters: 0 };
   const clean = translated(schema, 0, size, refuse);
   if (!isObject(clean)) throw refuse("is not an object");
@@ -59,7 +58,7 @@ export function checkSchema(schema: JsonObject, path: string): void {
   throw new InputInvalid({ reason: message, errors: [{ path, message }] });
 }
 
-type Refuse = (reason: string) => InstanceType<typeof InvalidRequest>;
+type Refuse = (reason: string) => ReturnType<typeof wrong>;
 
 function translated(
   value: Json,
@@ -158,11 +157,4 @@ function target(reference: string, root: JsonObject, refuse: Refuse): Json {
   const part = referredPart(reference, root);
   if (part === undefined) throw refuse(`refers to ${firstOf(reference, 100)}, which it does not hold`);
   return part;
-}
-
-/** Every schema of a document. */
-function* everySchema(schema: Json): Generator<JsonObject> {
-  if (!isObject(schema)) return;
-  yield schema;
-  for (const part of schemasIn(schema)) yield* everySchema(part);
 }

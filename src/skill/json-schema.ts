@@ -99,8 +99,15 @@ export function withSchemas(
   return Object.fromEntries(parts.map(([name, schema]) => [name, map(schema, below("", name))]));
 }
 
+/** Every schema of a document, with itself. */
+export function* everySchema(schema: Json): Generator<JsonObject> {
+  if (!isObject(schema)) return;
+  yield schema;
+  for (const part of schemasIn(schema)) yield* everySchema(part);
+}
+
 /** The schemas directly in a schema; values in `enum`, `const` or `default` are not schemas. */
-export function schemasIn(schema: JsonObject): Json[] {
+function schemasIn(schema: JsonObject): Json[] {
   const found: Json[] = [];
   for (const [keyword, value] of Object.entries(schema)) {
     withSchemas(keyword, value, (part) => {

@@ -93,6 +93,11 @@ describe("schemas", () => {
       { anyOf: [{ $ref: "#/$defs/a" }], $defs: { a: { allOf: [{ $ref: "#" }] } } },
       /refers to itself/,
     ],
+    [
+      "refers to itself for what no other keyword covers",
+      { unevaluatedProperties: { $ref: "#/unevaluatedProperties" } },
+      /refers to itself/,
+    ],
     ["multiplies", doubling, /applies more than/],
     [
       "refers to itself for members that no other keyword covers",
