@@ -5,7 +5,6 @@
 import * as z from "zod/mini";
 import { count, maybe, type Shaped, text } from "../answer-shape.ts";
 import { isObject } from "../skill/json.ts";
-import { parsedObject } from "../skill/json-depth.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 
 /** The bytes of a part: in Base64, or at a URL that the provider fetches. */
@@ -238,16 +237,6 @@ export interface ProviderPassthrough {
   tools: JsonObject[];
   /** Headers that override the target's own; its betas are kept and these added. */
   headers: { [name: string]: string };
-}
-
-/** The arguments of a tool call: blank text means `{}`; `null` if the text is not a JSON object. */
-export const parseArguments = (raw: string): JsonObject | null =>
-  raw.trim() === "" ? {} : parsedObject(raw);
-
-/** A call whose arguments came as a JSON text, or as the value itself. */
-export function toolCall(id: string, name: string, given: Json | undefined): ToolCallBlock {
-  const raw = typeof given === "string" ? given : JSON.stringify(given ?? {});
-  return { type: "tool_call", id, name, arguments: isObject(given) ? given : parseArguments(raw), raw };
 }
 
 /** Ids of all tool calls, in their order. */

@@ -11,12 +11,12 @@ import {
   type Part,
   type ToolResultMessage,
   textOfBlocks,
-  toolCall,
 } from "../engine/messages.ts";
-import { InvalidRequest } from "../errors/llm.ts";
+import { toolCall } from "../model/provider-document.ts";
 import { isObject } from "../skill/json.ts";
 import type { Json } from "../skill/manifest.ts";
 import { blockShape, publicBlock } from "./blocks.ts";
+import { wrong } from "./members.ts";
 
 const json = () => z.custom<Json>();
 const maybe = z.exactOptional;
@@ -169,7 +169,7 @@ function textOf(content: string | readonly PublicPart[] | null | undefined, at: 
   return contentParts(content)
     .map((part) => {
       if (part.type === "text") return part.text;
-      throw new InvalidRequest({ option: at, detail: `${at}: a system message holds text only.` });
+      throw wrong(at, "a system message holds text only");
     })
     .join("\n\n");
 }
@@ -223,9 +223,7 @@ function readPart(part: Exclude<PublicPart, { type: "tool_result" }>, at: string
       };
     case "audio": {
       const source = media(part, at);
-      if ("url" in source) {
-        throw new InvalidRequest({ option: at, detail: `${at}: audio is sent as base64, not as a URL.` });
-      }
+      if ("url" in source) throw wrong(at, "audio is sent as base64, not as a URL");
       return { type: "audio", ...source };
     }
   }
@@ -243,11 +241,10 @@ function media(part: PublicPart & { type: "image" | "document" | "audio" }, at: 
   if (inline !== null && /^[A-Za-z0-9+/=\s]*$/.test(inline.data)) return inline;
   if (part.url !== undefined && data === undefined) {
     if (/^https?:\/\//i.test(part.url)) return { url: part.url };
-    throw new InvalidRequest({ option: at, detail: `${at}: url is an http, https or data URL.` });
+    throw wrong(at, "url is an http, https or data URL");
   }
   if (data === undefined || part.url !== undefined || part.media_type === undefined) {
-    const detail = `${at}: a part of type ${part.type} has either url, or base64 with media_type.`;
-    throw new InvalidRequest({ option: at, detail });
+    throw wrong(at, `a part of type ${part.type} has either url, or base64 with media_type`);
   }
   return { media_type: part.media_type, data };
 }

@@ -1,7 +1,8 @@
 /** Tool calls in text, for models without a native channel. */
 
-import { type ModelTurn, type ToolDefinition, textOfBlocks, toolCall } from "../engine/messages.ts";
+import { type ModelTurn, type ToolDefinition, textOfBlocks } from "../engine/messages.ts";
 import { parseTextTurn } from "../engine/text-tools/parse.ts";
+import { toolCall } from "../model/provider-document.ts";
 import type { CallTurn } from "./result.ts";
 
 /** A turn with the calls in its text. Native calls count, too. */

@@ -7,7 +7,6 @@ import { isObject, objectOf } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { readShape } from "./provider-document.ts";
 import { type CallIdSource, stopReason, turnOf, type WireTarget } from "./wire.ts";
-import { withFallback } from "./with-fallback.ts";
 
 const messageShape = z.lazy(() => {
   const optionalText = z.nullish(z.string());
@@ -30,7 +29,7 @@ const toolUseBlock = z.lazy(() =>
 );
 const serverToolUse = z.lazy(() => z.object({ id: z.string(), name: z.string() }));
 const searchResult = z.lazy(() => {
-  const references = withFallback(z.optional(z.array(z.object({ tool_name: z.string() }))), undefined);
+  const references = z.catch(z.optional(z.array(z.object({ tool_name: z.string() }))), undefined);
   return z.object({ tool_use_id: z.string(), content: z.object({ tool_references: references }) });
 });
 

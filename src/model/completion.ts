@@ -9,10 +9,17 @@ import type { JsonObject } from "../skill/manifest.ts";
 import { type ExchangeOptions, exchange, type Outcome } from "./exchange.ts";
 import type { StreamEvent } from "./frames.ts";
 import { ollamaParameters } from "./ollama.ts";
-import { cutOff, eventObject, lengthLimit, readShape, textIn, unusable } from "./provider-document.ts";
+import {
+  cutOff,
+  eventObject,
+  lengthLimit,
+  optionalText,
+  readShape,
+  textIn,
+  unusable,
+} from "./provider-document.ts";
 import type { HttpTarget } from "./providers.ts";
 import { type Sink, type StreamReader, turnOf, type Wire, type WireTarget } from "./wire.ts";
-import { withFallback } from "./with-fallback.ts";
 
 /** `sampling` already reduced by `fitRequest`: this endpoint does not accept what the chat endpoint refuses. */
 interface CompletionRequest extends Pick<ModelRequest, "max_tokens" | "sampling" | "extra"> {
@@ -81,18 +88,16 @@ const ollamaGenerate: Wire<CompletionRequest> = {
 };
 
 const completionShape = z.lazy(() => {
-  const text = withFallback(z.nullish(z.string()), null);
-  const choice = z.object({ text: z.string(), finish_reason: text });
+  const choice = z.object({ text: z.string(), finish_reason: optionalText() });
   return z.object({
-    model: text,
+    model: optionalText(),
     choices: z.array(choice).check(z.minLength(1)),
     usage: z.optional(z.unknown()),
   });
 });
-const generatedShape = z.lazy(() => {
-  const text = withFallback(z.nullish(z.string()), null);
-  return z.looseObject({ model: text, response: z.string(), done_reason: text });
-});
+const generatedShape = z.lazy(() =>
+  z.looseObject({ model: optionalText(), response: z.string(), done_reason: optionalText() }),
+);
 
 const textBlock = (text: string): Block[] => (text === "" ? [] : [{ type: "output_text", text }]);
 

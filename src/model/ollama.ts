@@ -5,7 +5,7 @@
 
 import * as z from "zod/mini";
 import type { Block, Message, ModelRequest, ModelTurn, Part } from "../engine/messages.ts";
-import { parseArguments, textOfBlocks } from "../engine/messages.ts";
+import { textOfBlocks } from "../engine/messages.ts";
 import { ModelLacks } from "../errors/provider.ts";
 import { UnsupportedMediaType } from "../errors/request.ts";
 import { exactJson } from "../skill/exact-json.ts";
@@ -13,10 +13,9 @@ import { isObject, objectOf, present, textOf } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { callAt, createOllamaStream } from "./ollama-stream.ts";
 import { textBlocks } from "./openai-chat-answer.ts";
-import { readShape } from "./provider-document.ts";
+import { optionalText, parseArguments, readShape } from "./provider-document.ts";
 import { rootObject } from "./root-schema.ts";
 import { type CallIdSource, sendableName, turnOf, type Wire, type WireTarget } from "./wire.ts";
-import { withFallback } from "./with-fallback.ts";
 
 /** Hull's defaults: Ollama's own suit short chats. */
 const OPTIONS = { num_ctx: 32_768, min_p: 0.05, repeat_penalty: 1.05 };
@@ -126,7 +125,7 @@ function userMessage(parts: readonly Part[], { provider, model }: WireTarget): W
 }
 
 const answerShape = z.lazy(() => {
-  const text = withFallback(z.nullish(z.string()), null);
+  const text = optionalText();
   const called = z.object({ name: z.string(), arguments: z.optional(z.custom<Json>()) });
   const call = z.object({ id: text, function: called });
   return z.looseObject({

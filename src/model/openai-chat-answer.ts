@@ -1,14 +1,21 @@
 /** Turns a chat completion into the canonical turn. */
 import * as z from "zod/mini";
-import { type Block, type ModelTurn, parseArguments } from "../engine/messages.ts";
+import type { Block, ModelTurn } from "../engine/messages.ts";
 import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { detailsText } from "./openrouter-reasoning.ts";
-import { failedAnswer, rawArguments, readShape, textIn, unusable } from "./provider-document.ts";
+import {
+  failedAnswer,
+  optionalText,
+  parseArguments,
+  rawArguments,
+  readShape,
+  textIn,
+  unusable,
+} from "./provider-document.ts";
 import { splitThinking } from "./think-tags.ts";
 import { searchBlock } from "./tool-search-blocks.ts";
 import { type CallIdSource, stopReason, turnOf, type WireTarget } from "./wire.ts";
-import { withFallback } from "./with-fallback.ts";
 
 /** @throws ProviderBadResponse if it is an error object or has another shape */
 export function parseCompletion(answer: unknown, target: WireTarget, callId: CallIdSource): ModelTurn {
@@ -115,22 +122,21 @@ function callBlocks(call: WireCall, cut: boolean, target: WireTarget, callId: Ca
 }
 
 function messageShape() {
-  const text = () => withFallback(z.nullish(z.string()), null);
   const part = z.looseObject({ type: z.string() });
-  const called = z.object({ name: text(), arguments: z.optional(z.unknown()) });
+  const called = z.object({ name: optionalText(), arguments: z.optional(z.unknown()) });
   const call = z.looseObject({
-    id: text(),
-    type: text(),
+    id: optionalText(),
+    type: optionalText(),
     function: z.nullish(called),
     /** Kept unchanged and sent back; everything in a JSON document is JSON. */
     extra_content: z.optional(z.custom<Json>()),
   });
   return z.object({
     content: z.nullish(z.union([z.string(), z.number(), z.boolean(), z.array(part)])),
-    refusal: text(),
-    reasoning: text(),
-    reasoning_content: text(),
-    reasoning_details: withFallback(z.nullish(z.array(z.custom<Json>())), null),
+    refusal: optionalText(),
+    reasoning: optionalText(),
+    reasoning_content: optionalText(),
+    reasoning_details: z.catch(z.nullish(z.array(z.custom<Json>())), null),
     tool_calls: z.nullish(z.array(call)),
   });
 }
@@ -138,10 +144,9 @@ export type WireMessage = z.infer<ReturnType<typeof messageShape>>;
 export type WireCall = NonNullable<WireMessage["tool_calls"]>[number];
 
 const completionShape = z.lazy(() => {
-  const text = withFallback(z.nullish(z.string()), null);
-  const choice = z.object({ message: messageShape(), finish_reason: text });
+  const choice = z.object({ message: messageShape(), finish_reason: optionalText() });
   return z.object({
-    model: text,
+    model: optionalText(),
     choices: z.array(choice).check(z.minLength(1)),
     usage: z.optional(z.unknown()),
   });

@@ -1,27 +1,27 @@
 /** Turns a response into the canonical turn. */
 
 import * as z from "zod/mini";
-import {
-  type Block,
-  type ModelTurn,
-  parseArguments,
-  refusalOf,
-  type StopReason,
-} from "../engine/messages.ts";
+import { type Block, type ModelTurn, refusalOf, type StopReason } from "../engine/messages.ts";
 import { isObject } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { textBlocks } from "./openai-chat-answer.ts";
-import { failedAnswer, rawArguments, readShape, textIn } from "./provider-document.ts";
+import {
+  failedAnswer,
+  optionalText,
+  parseArguments,
+  rawArguments,
+  readShape,
+  textIn,
+} from "./provider-document.ts";
 import { searchBlock } from "./tool-search-blocks.ts";
 import { type CallIdSource, turnOf, type WireTarget } from "./wire.ts";
-import { withFallback } from "./with-fallback.ts";
 
 const responseShape = z.lazy(() => {
-  const text = withFallback(z.nullish(z.string()), null);
+  const text = optionalText();
   return z.object({
     model: text,
     status: text,
-    incomplete_details: withFallback(z.nullish(z.object({ reason: text })), null),
+    incomplete_details: z.catch(z.nullish(z.object({ reason: text })), null),
     output: z.array(z.looseObject({ type: z.string() })),
     usage: z.optional(z.unknown()),
   });

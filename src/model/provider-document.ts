@@ -1,13 +1,14 @@
 /** Reads a provider's documents: JSON, its shape, its errors, and how much of it to keep. */
 
-import type * as z from "zod/mini";
+import * as z from "zod/mini";
 import { firstWords } from "../cut.ts";
+import type { ToolCallBlock } from "../engine/messages.ts";
 import { FAILURES, type FailureClass } from "../errors/failure-class.ts";
 import { ProviderBadResponse } from "../errors/provider.ts";
 import type { HullError } from "../errors.ts";
 import { isObject, textOf } from "../skill/json.ts";
-import { parsedJson } from "../skill/json-depth.ts";
-import type { JsonObject } from "../skill/manifest.ts";
+import { parsedJson, parsedObject } from "../skill/json-depth.ts";
+import type { Json, JsonObject } from "../skill/manifest.ts";
 import { classify } from "./classify.ts";
 import type { StreamEvent } from "./frames.ts";
 import type { Sink } from "./wire.ts";
@@ -51,6 +52,19 @@ export function rawArguments(value: unknown): string {
   if (value === undefined || value === null) return "";
   return typeof value === "string" ? value : JSON.stringify(value);
 }
+
+/** The arguments of a tool call: blank text means `{}`; `null` if the text is not a JSON object. */
+export const parseArguments = (raw: string): JsonObject | null =>
+  raw.trim() === "" ? {} : parsedObject(raw);
+
+/** A call whose arguments came as a JSON text, or as the value itself. */
+export function toolCall(id: string, name: string, given: Json | undefined): ToolCallBlock {
+  const raw = typeof given === "string" ? given : JSON.stringify(given ?? {});
+  return { type: "tool_call", id, name, arguments: isObject(given) ? given : parseArguments(raw), raw };
+}
+
+/** A text that Hull reads only if it is one. */
+export const optionalText = () => z.catch(z.nullish(z.string()), null);
 
 /**
  * Checks a provider's document against the shape that Hull reads.

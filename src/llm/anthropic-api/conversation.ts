@@ -1,14 +1,7 @@
 /** The messages of an Anthropic client as canonical messages. */
 import { firstOf } from "../../cut.ts";
-import {
-  type Block,
-  type Media,
-  type Message,
-  type Part,
-  type SystemBlock,
-  type ToolResultMessage,
-  toolCall,
-} from "../../engine/messages.ts";
+import type { Block, Media, Message, Part, SystemBlock, ToolResultMessage } from "../../engine/messages.ts";
+import { toolCall } from "../../model/provider-document.ts";
 import { isObject, objectOf, textOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { decodeBlock, isEncodedBlock } from "../foreign-blocks.ts";

@@ -1,7 +1,7 @@
 /** Calls that Hull executed, as an Anthropic client receives and returns them: pairs of a call and its result. */
 import { firstOf } from "../../cut.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
-import { type ToolCallBlock, type ToolResultMessage, toolCall } from "../../engine/messages.ts";
+import type { ToolCallBlock, ToolResultMessage } from "../../engine/messages.ts";
 import {
   commandParts,
   sentCommand,
@@ -9,6 +9,7 @@ import {
   stderrShown,
 } from "../../engine/workspace-tools/command-result.ts";
 import { EDITOR_TOOL } from "../../engine/workspace-tools/editor-tool.ts";
+import { toolCall } from "../../model/provider-document.ts";
 import { isObject, objectOf, textOf } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { ToolCallIds } from "../tool-call-ids.ts";

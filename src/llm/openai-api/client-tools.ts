@@ -1,9 +1,10 @@
 /** The tools of a response's client: the names by which a model calls them, and the items that are their calls. */
 import * as z from "zod/mini";
 import { firstOf } from "../../cut.ts";
-import { type ToolCallBlock, type ToolDefinition, toolCall } from "../../engine/messages.ts";
+import type { ToolCallBlock, ToolDefinition } from "../../engine/messages.ts";
 import { closedObject, text } from "../../engine/parameters.ts";
 import { sha256 } from "../../engine/sha256.ts";
+import { toolCall } from "../../model/provider-document.ts";
 import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { lenient, object, readShape, requiredText, textMember } from "../members.ts";

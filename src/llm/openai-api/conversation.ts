@@ -1,11 +1,6 @@
 /** The messages of a chat completion's client as canonical messages. */
-import {
-  type Block,
-  type Message,
-  type SystemBlock,
-  type ToolResultMessage,
-  toolCall,
-} from "../../engine/messages.ts";
+import type { Block, Message, SystemBlock, ToolResultMessage } from "../../engine/messages.ts";
+import { toolCall } from "../../model/provider-document.ts";
 import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { decodeBlock } from "../foreign-blocks.ts";

@@ -1,13 +1,7 @@
 /** Items of a response's input and output as canonical messages. */
-import {
-  type Block,
-  type Message,
-  type Part,
-  type ToolCallBlock,
-  type ToolResultMessage,
-  toolCall,
-} from "../../engine/messages.ts";
+import type { Block, Message, Part, ToolCallBlock, ToolResultMessage } from "../../engine/messages.ts";
 import { NO_OUTPUT } from "../../engine/workspace-tools/command-result.ts";
+import { toolCall } from "../../model/provider-document.ts";
 import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { decodeBlock } from "../foreign-blocks.ts";

@@ -4,7 +4,6 @@ import {
   type Message,
   type ModelRequest,
   type ModelTurn,
-  toolCall,
   toolCallIds,
 } from "../../engine/messages.ts";
 import { resultIds } from "../../engine/text-tools/contract.ts";
@@ -14,6 +13,7 @@ import type { HullError } from "../../errors.ts";
 import { classify } from "../classify.ts";
 import { errorOfStatus, type Failure, isTransient } from "../failure.ts";
 import type { Asked } from "../provider-document.ts";
+import { toolCall } from "../provider-document.ts";
 import { variablePrefix } from "../registry/layer.ts";
 import { type Sink, stopReason } from "../wire.ts";
 import type { Mock, MockError } from "./mock.ts";

@@ -1,18 +1,18 @@
 /** The mock's answers when nothing is queued: deterministic, without network or key. */
 import { utf8Length } from "../../bytes.ts";
-import {
-  type Message,
-  type ModelRequest,
-  type ModelTurn,
-  type ToolChoice,
-  type ToolDefinition,
-  type ToolResultMessage,
-  toolCall,
+import type {
+  Message,
+  ModelRequest,
+  ModelTurn,
+  ToolChoice,
+  ToolDefinition,
+  ToolResultMessage,
 } from "../../engine/messages.ts";
 import { counted } from "../../plural.ts";
 import { isObject, textsIn } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { Asked } from "../provider-document.ts";
+import { toolCall } from "../provider-document.ts";
 import type { Sink } from "../wire.ts";
 import { mockIds, streamText } from "./answer.ts";
 
