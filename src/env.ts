@@ -101,7 +101,7 @@ const servingConfig = z.lazy(() => {
     auth: z._default(z.enum(["keys", "none"]), "keys"),
     max_body_bytes: z._default(positive, 52_428_800),
     max_output_bytes: z._default(positive, 104_857_600),
-    limits: z._default(
+    limits: z.prefault(
       z.strictObject({
         /** Limit of an upload to `/v1/skills`: its body, and its files together. */
         max_upload_bytes: z._default(positive, 31_457_280),
@@ -113,13 +113,7 @@ const servingConfig = z.lazy(() => {
         /** After this time, an answer of `/v1/messages` pauses if Hull is running tools for it. */
         answer_ms: z._default(positive, 420_000),
       }),
-      {
-        max_upload_bytes: 31_457_280,
-        max_file_bytes: 95_000_000,
-        max_stored_bytes: 10_737_418_240,
-        code_timeout_ms: 120_000,
-        answer_ms: 420_000,
-      },
+      {},
     ),
     grace_ms: z._default(z.int().check(z.nonnegative()), 2000),
     /** Time limit of a hook. */
@@ -140,7 +134,7 @@ const servingConfig = z.lazy(() => {
       }),
     ),
     /** The MCP servers from which skills may use tools (docs/mcp.md). */
-    mcp: z._default(
+    mcp: z.prefault(
       z.strictObject({
         /** Names; `*.example.com` for all hosts below one. */
         allowed_hosts: texts,
@@ -163,7 +157,7 @@ const servingConfig = z.lazy(() => {
           {},
         ),
       }),
-      { allowed_hosts: [], allow_loopback: false, servers: {} },
+      {},
     ),
     /** Names of variables that may sign webhooks of daemons; `*` matches any characters. */
     webhook_secrets: z._default(z.array(z.string()), [...WEBHOOK_SECRETS]),

@@ -4,6 +4,7 @@
  * library does not do it: @remix-run/multipart-parser holds each part until its end, busboy needs streams of Node, and
  * multipasta takes a body that breaks off behind a boundary for a whole one.
  */
+import { concat } from "../bytes.ts";
 import { dispositionFilename, parseParameters } from "./header-parameters.ts";
 
 /** Bytes of all header lines of one part. */
@@ -165,13 +166,7 @@ export class MultipartReader {
     if (done) return false;
     const left = this.#data.subarray(this.#at);
     this.#at = 0;
-    if (left.length === 0) {
-      this.#data = value;
-    } else {
-      this.#data = new Uint8Array(left.length + value.length);
-      this.#data.set(left);
-      this.#data.set(value, left.length);
-    }
+    this.#data = left.length === 0 ? value : concat([left, value]);
     return true;
   }
 

@@ -4,7 +4,7 @@
  */
 
 import * as z from "zod/mini";
-import { fromBase64Url, sha256, toBase64Url, utf8 } from "../bytes.ts";
+import { concat, fromBase64Url, sha256, toBase64Url, utf8 } from "../bytes.ts";
 import { pathFault, WORKSPACE_LIMITS } from "./workspace-path.ts";
 
 /** Version of this protocol; both sides refuse another. */
@@ -318,12 +318,7 @@ export class FrameDecoder {
   #buffer: Uint8Array = EMPTY;
 
   push(chunk: Uint8Array): Frame[] {
-    let data = chunk;
-    if (this.#buffer.length > 0) {
-      data = new Uint8Array(this.#buffer.length + chunk.length);
-      data.set(this.#buffer);
-      data.set(chunk, this.#buffer.length);
-    }
+    const data = this.#buffer.length === 0 ? chunk : concat([this.#buffer, chunk]);
     const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
     const frames: Frame[] = [];
     let at = 0;
