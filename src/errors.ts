@@ -133,11 +133,15 @@ const isStorageAway = (error: Error): boolean =>
 export function toHullError(error: unknown): HullError {
   if (error instanceof HullError) return error;
   if (error instanceof Error && error.message.includes(LATER_STORAGE)) return new StorageUnreadable({});
-  const cause = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  const cause = causeOf(error);
   return error instanceof Error && isStorageAway(error)
     ? new StorageUnavailable({ cause })
     : new Internal({ cause });
 }
+
+/** What was thrown, for the log. */
+export const causeOf = (error: unknown): string =>
+  error instanceof Error ? `${error.name}: ${error.message}` : String(error);
 
 /** Whether Hull or its storage is at fault. */
 export const isFault = (error: HullError): boolean =>

@@ -3,6 +3,7 @@
 import * as z from "zod/mini";
 import { firstOf } from "../cut.ts";
 import type { Block } from "../engine/messages.ts";
+import { jsonObject } from "../skill/json-shape.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 
 /** Who may see a block: everybody, only the model, or a reader who wants to know how an answer came about. */
@@ -52,7 +53,6 @@ export function resultBlock(block: Block) {
 
 const maybe = z.exactOptional;
 const json = () => z.custom<Json>();
-const jsonObject = () => z.custom<JsonObject>((value) => typeof value === "object" && value !== null);
 
 /** A block in the form of `publicBlock`; its type determines its visibility. */
 export const blockShape: z.ZodMiniType<Block> = z.lazy(() => {

@@ -11,7 +11,7 @@ import type { ExchangeOptions, LlmHost, ModelChoice } from "./host.ts";
 import { readMessages } from "./messages.ts";
 import type { CallOptions } from "./options.ts";
 import { notOneOf, type Structured } from "./structured.ts";
-import { readEffort, readThinking } from "./thinking.ts";
+import { readThinking } from "./thinking.ts";
 import { transcriptHistory } from "./transcript-history.ts";
 
 export interface CallInput {
@@ -169,7 +169,7 @@ export function settingsFor(
     ...(options.cache === true ? { cache: true } : {}),
     ...present({
       schema: structured?.wire,
-      thinking: readThinking(options.thinking) ?? readEffort(options.reasoning_effort),
+      thinking: readThinking(options.thinking) ?? readThinking(options.reasoning_effort),
       interleaved_thinking: options.interleaved_thinking,
       beta_features: options.anthropic_beta_features,
       extra: ownOf(given, target.provider),

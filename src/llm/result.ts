@@ -5,7 +5,6 @@ import {
   type Block,
   type ModelTurn,
   NO_USAGE,
-  type StopReason,
   textOfBlocks,
   totalUsage,
   usageShape,
@@ -157,23 +156,13 @@ export function eachOnce(all: readonly Warning[]): { warnings?: readonly Warning
   return { warnings: [...new Map(all.map((warning) => [warning.message, warning])).values()] };
 }
 
-const SHOWN: Record<StopReason, string | null> = {
-  end_turn: "end_turn",
-  max_tokens: "max_tokens",
-  tool_use: "tool_use",
-  stop_sequence: "stop_sequence",
-  refusal: "refusal",
-  content_filter: "refusal",
-  pause: "pause",
-  other: null,
-};
-
 /** The normalised reason; the provider's own word if Hull does not know it. */
 export function shownReason({
   stop_reason,
   raw_stop_reason,
 }: Pick<ModelTurn, "stop_reason" | "raw_stop_reason">): string | null {
-  return SHOWN[stop_reason] ?? raw_stop_reason;
+  if (stop_reason === "other") return raw_stop_reason;
+  return stop_reason === "content_filter" ? "refusal" : stop_reason;
 }
 
 /** The figures as callers see them. */

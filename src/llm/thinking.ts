@@ -54,11 +54,6 @@ function formOf(value: unknown): Thinking | null | undefined {
   }
 }
 
-/** The option `reasoning_effort`; absent: `null`. */
-export function readEffort(value: "low" | "medium" | "high" | undefined): Thinking | null {
-  return value === undefined ? null : { mode: "effort", level: value };
-}
-
 function withBudget(value: Json | undefined): Thinking | undefined {
   if (value === undefined || value === null) return { mode: "enabled" };
   const whole = typeof value === "number" && Number.isInteger(value) && value > 0;

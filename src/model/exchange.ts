@@ -3,7 +3,7 @@
 import { wellFormedJson } from "../bytes.ts";
 import type { Message, ModelTurn, ProviderPassthrough, Verbatim } from "../engine/messages.ts";
 import { ProviderRedirectRefused, ProviderUnreachable, ReplayMissing } from "../errors/provider.ts";
-import { HullError } from "../errors.ts";
+import { causeOf, HullError } from "../errors.ts";
 import { isObject } from "../skill/json.ts";
 import { parsedJson } from "../skill/json-depth.ts";
 import type { JsonObject } from "../skill/manifest.ts";
@@ -88,7 +88,8 @@ export async function exchange<Request extends Sent>(
   } catch (error) {
     if (error instanceof HullError) throw error;
     signal.throwIfAborted();
-    const cause = causeOf(error);
+    const inner = error instanceof Error && error.cause instanceof Error ? ` (${error.cause.message})` : "";
+    const cause = causeOf(error) + inner;
     return { ok: false, retry: true, error: new ProviderUnreachable({ provider, model, cause }) };
   }
   if (response.status >= 300 && response.status < 400) {
@@ -270,10 +271,4 @@ async function readText(response: Response, limit: number): Promise<{ value: str
 
 async function discard(response: Response): Promise<void> {
   await response.body?.cancel().catch(() => undefined);
-}
-
-function causeOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const inner = error.cause instanceof Error ? ` (${error.cause.message})` : "";
-  return `${error.name}: ${error.message}${inner}`;
 }

@@ -99,7 +99,7 @@ export async function readFrames(
     }
   } finally {
     signal.removeEventListener("abort", release);
-    if (done) void toTheEnd(reader, options.clock ?? systemClock);
+    if (done) void toTheEnd(reader, release, options.clock ?? systemClock);
     else release();
   }
 }
@@ -109,11 +109,9 @@ export async function readFrames(
  */
 async function toTheEnd(
   reader: ReadableStreamDefaultReader<Uint8Array>,
+  cancel: () => void,
   clock: Pick<Clock, "after">,
 ): Promise<void> {
-  const cancel = (): void => {
-    reader.cancel().catch(() => undefined);
-  };
   const stop = clock.after(TAIL_MS, cancel);
   try {
     for (let chunks = 0; chunks < TAIL_CHUNKS; chunks++) if ((await reader.read()).done) return;

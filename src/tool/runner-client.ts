@@ -4,7 +4,7 @@
  */
 import { sleep } from "../at-most.ts";
 import { ClientClosedRequest, ExecutionLost, RunnerProtocolError, RunnerUnavailable } from "../errors/run.ts";
-import { HullError } from "../errors.ts";
+import { causeOf, HullError } from "../errors.ts";
 import { parsedJson } from "../skill/json-depth.ts";
 import { type ExecutionInput, encodeMultipart, isRepeatable } from "./multipart.ts";
 import {
@@ -16,7 +16,7 @@ import {
   workspaceLacks,
 } from "./protocol.ts";
 import type { RunnerCircuit } from "./runner-circuit.ts";
-import { Disconnected, followFrames, messageOf, type RunEvent, refusedBy } from "./runner-events.ts";
+import { Disconnected, followFrames, type RunEvent, refusedBy } from "./runner-events.ts";
 
 export type { RunEvent } from "./runner-events.ts";
 
@@ -285,7 +285,7 @@ class Subscription {
       }
       return response;
     } catch (error) {
-      throw new Disconnected(messageOf(error));
+      throw new Disconnected(causeOf(error));
     } finally {
       clearTimeout(late);
     }

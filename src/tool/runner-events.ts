@@ -8,6 +8,7 @@ import {
   RunnerDraining,
   RunnerProtocolError,
 } from "../errors/run.ts";
+import { causeOf } from "../errors.ts";
 import { parsedJson } from "../skill/json-depth.ts";
 import {
   type EndedStatus,
@@ -79,7 +80,7 @@ async function readInTime(
       throw new Disconnected("the runner fell silent");
     });
   } catch (error) {
-    throw error instanceof Disconnected ? error : new Disconnected(messageOf(error));
+    throw error instanceof Disconnected ? error : new Disconnected(causeOf(error));
   }
 }
 
@@ -87,7 +88,7 @@ function pushFrames(frames: FrameDecoder, chunk: Uint8Array): Frame[] {
   try {
     return frames.push(chunk);
   } catch (error) {
-    throw new RunnerProtocolError({ reason: messageOf(error) });
+    throw new RunnerProtocolError({ reason: causeOf(error) });
   }
 }
 
@@ -120,7 +121,7 @@ export async function refusedBy(
   try {
     text = await response.text();
   } catch (error) {
-    return new Disconnected(messageOf(error));
+    return new Disconnected(causeOf(error));
   }
   const { id, skill, limit } = execution;
   const parsed = refusal.safeParse(parsedJson(text));
@@ -148,8 +149,4 @@ export async function refusedBy(
     default:
       return new RunnerProtocolError({ reason: `${code}: ${detail}` });
   }
-}
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
 }

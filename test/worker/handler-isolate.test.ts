@@ -185,7 +185,7 @@ describe("what an isolate is", () => {
       node: false,
     });
     const name = crypto.randomUUID();
-    const next = () => isolates.warm<Counts>(name, code, { cpuMs: 1000, subRequests: 0 }).next();
+    const next = async () => (await isolates.of<Counts>(name, code, { cpuMs: 1000, subRequests: 0 })).next();
     expect([await next(), await next()]).toEqual([1, 2]);
     isolates.abandon(name);
     expect([await next(), await next()]).toEqual([1, 2]);

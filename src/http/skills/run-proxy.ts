@@ -8,7 +8,7 @@ import {
   UpstreamTimeout,
   UpstreamUnreachable,
 } from "../../errors/run.ts";
-import { type HullError, Internal, toHullError } from "../../errors.ts";
+import { causeOf, type HullError, Internal, toHullError } from "../../errors.ts";
 import { Redactor } from "../../redact.ts";
 import { formatEvent } from "../../run/events.ts";
 import { isActive } from "../../run/output-files.ts";
@@ -123,7 +123,7 @@ async function reach(
   } catch (error) {
     if (call.signal.aborted) throw toHullError(call.signal.reason);
     if (error instanceof UpstreamUnreachable) throw error;
-    const cause = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+    const cause = causeOf(error);
     throw new UpstreamUnreachable({ skill: slug, cause: withoutAddress(cause, url) });
   } finally {
     clearTimeout(timer);

@@ -185,10 +185,7 @@ function sentHeaders(headers: Headers, betas: Json | undefined): { [name: string
   const sent = headers.get("anthropic-beta")?.split(",") ?? [];
   const all = [...sent, ...(textsIn(betas) ?? [])].map((beta) => beta.trim());
   const beta = [...new Set(all)].filter((name) => name !== "").join(",");
-  return {
-    ...(version === null ? {} : { "anthropic-version": version }),
-    ...(beta === "" ? {} : { "anthropic-beta": beta }),
-  };
+  return present({ "anthropic-version": version, "anthropic-beta": beta });
 }
 
 function thinkingOf({ thinking, output_config }: MessagesBody): Thinking | null {

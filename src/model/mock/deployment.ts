@@ -1,8 +1,8 @@
 /** Mocks of a whole deployment: `HULL_LLM_MOCKS`, one mock as JSON per line, or `kv:<key>`. */
-import { askedAgain } from "../../asked-again.ts";
 import { sha256, utf8 } from "../../bytes.ts";
 import type { Bindings, Settings } from "../../env.ts";
 import { Internal } from "../../errors.ts";
+import { settingText } from "../registry/load.ts";
 import type { Mock } from "./mock.ts";
 import { readMockLines } from "./read.ts";
 
@@ -37,9 +37,7 @@ export class ConfiguredMocks {
 
   async #read(value: string): Promise<DeploymentMocks> {
     const fail = (reason: string) => new Internal({ cause: `${MOCKS_VARIABLE}: ${reason}` });
-    const key = /^kv:(.+)$/.exec(value)?.[1];
-    const text = key === undefined ? value : await askedAgain(() => this.#env.SKILLS.get(key));
-    if (text === null) throw fail(`the KV namespace SKILLS has no key ${key}`);
+    const text = await settingText(this.#env, value, fail);
     const read = readMockLines(text);
     if ("faults" in read) throw fail(read.faults.map(({ message }) => message).join("; "));
     const id = await sha256(utf8(`${this.#settings.read(MOCKS_RUN_VARIABLE) ?? ""}\n${text}`));

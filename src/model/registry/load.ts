@@ -3,9 +3,25 @@ import * as z from "zod/mini";
 import { askedAgain } from "../../asked-again.ts";
 import type { Bindings, Settings } from "../../env.ts";
 import { SettingUnreadable } from "../../errors/request.ts";
+import type { HullError } from "../../errors.ts";
 import type { ModelRegistry } from "./definition.ts";
 import { keyVariablesOf, type Layer, modelTables } from "./layer.ts";
 import { mergeModelRegistry, shippedModels } from "./registry.ts";
+
+/**
+ * The text of a setting: its value, or with `kv:<key>` what the KV namespace SKILLS has under this key.
+ * @param fail makes the error for a missing key
+ */
+export async function settingText(
+  { SKILLS }: Bindings,
+  value: string,
+  fail: (reason: string) => HullError,
+): Promise<string> {
+  const key = /^kv:(.+)$/.exec(value)?.[1];
+  const text = key === undefined ? value : await askedAgain(() => SKILLS.get(key));
+  if (text === null) throw fail(`the KV namespace SKILLS has no key ${key}`);
+  return text;
+}
 
 /** The deployment's knowledge of models: shipped, then `HULL_PROVIDERS_CONFIG`, then skill folders, then hull.toml. */
 export class DeploymentModels {
@@ -41,9 +57,7 @@ export class DeploymentModels {
         fault: "cannot be read; the log says why",
         cause: `cannot be read: ${reason}`,
       });
-    const key = /^kv:(.+)$/.exec(providersConfig)?.[1];
-    const text = key === undefined ? providersConfig : await askedAgain(() => this.#env.SKILLS.get(key));
-    if (text === null) throw fail(`the KV namespace SKILLS has no key ${key}`);
+    const text = await settingText(this.#env, providersConfig, fail);
     const { parseToml } = await import("./toml.ts");
     const toml = parseToml(text);
     if (!toml.ok) throw fail(`line ${toml.line}, column ${toml.column}: ${toml.reason}`);

@@ -1,5 +1,6 @@
 /** The shipped price and context window of a model, from the data of one day. Pure. */
 import { once } from "../../memo.ts";
+import { present } from "../../skill/json.ts";
 import type { ModelPrice } from "./definition.ts";
 import { MODEL_DATA } from "./model-data.ts";
 
@@ -25,15 +26,9 @@ const TABLES = new Map(
 const number = (text: string | undefined): number | undefined =>
   text === undefined || text === "-" ? undefined : Number(text);
 
-function ratesOf([input, out, read, write]: readonly string[]) {
-  const cache_read = number(read);
-  const cache_write = number(write);
-  return {
-    in: number(input) ?? 0,
-    out: number(out) ?? 0,
-    ...(cache_read === undefined ? {} : { cache_read }),
-    ...(cache_write === undefined ? {} : { cache_write }),
-  };
+function ratesOf(cells: readonly string[]) {
+  const [input = 0, out = 0, cache_read, cache_write] = cells.slice(0, 4).map(number);
+  return { in: input, out, ...present({ cache_read, cache_write }) };
 }
 
 function rowOf(line: string): Row {

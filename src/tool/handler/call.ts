@@ -51,6 +51,9 @@ export interface HandlerOutcome {
   operator?: Record<string, unknown>;
 }
 
+/** The text of a call that its caller cancelled. */
+export const CANCELLED = "The call was cancelled.";
+
 /** A failed call. @param error text for the model */
 export function failedCall(fault: HandlerFault, error: string, duration_ms: number): HandlerOutcome {
   return { value: { error }, fault, duration_ms, exit_code: null, diagnostics: [] };

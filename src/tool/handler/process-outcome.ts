@@ -9,13 +9,11 @@ import {
 } from "../../errors/run.ts";
 import { cutShort, LOST } from "../process-end.ts";
 import { DEPENDENCIES_FAULT, type EndedStatus, type ExecutionSpec } from "../protocol.ts";
-import { failedCall, type HandlerCall, type HandlerOutcome, networkHint } from "./call.ts";
+import { CANCELLED, failedCall, type HandlerCall, type HandlerOutcome, networkHint } from "./call.ts";
 import { MAX_RESULT_BYTES, type ProcessResult } from "./process-result.ts";
 
 /** The most bytes that a handler's process may write: its result and its notes. */
 export const MAX_CHANNEL_BYTES = 32 * 1024 * 1024;
-
-const CANCELLED = "The call was cancelled.";
 
 /**
  * The outcome of a process that has ended.

@@ -5,6 +5,7 @@ import { firstOf } from "../../cut.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import {
+  CANCELLED,
   failedCall,
   type HandlerCall,
   type HandlerFault,
@@ -146,8 +147,6 @@ export async function handlerFault(
   return value === null || typeof value === "string" ? value : OUT_OF_TURN;
 }
 
-const CANCELLED = "The call was cancelled.";
-
 async function isolateOf(
   { isolates, id, source, outbound, guarded }: HandlerIsolate,
   { script, env, timeoutMs }: { script: string; env: Record<string, string>; timeoutMs: number },
@@ -162,7 +161,7 @@ async function isolateOf(
     };
     return { main: MAIN, modules, env, outbound, node: true };
   };
-  return id === null ? isolates.fresh(await code(), limits) : isolates.warm(id, code, limits);
+  return isolates.of(id, code, limits);
 }
 
 /** No script's name begins with a segment of this name. */

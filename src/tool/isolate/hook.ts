@@ -55,8 +55,7 @@ export async function callInIsolate(call: IsolateCall): Promise<Json> {
   const failed = (reason: string) => new HookFailed({ hook, reason: shortened(redactor.text(reason)) });
   const outcome = await places.hold(id, signal, async () => {
     signal?.throwIfAborted();
-    const isolate: Fetcher<HarnessRpc> =
-      id === null ? isolates.fresh(await code(), limits) : isolates.warm(id, code, limits);
+    const isolate = await isolates.of<HarnessRpc>(id, code, limits);
     signal?.throwIfAborted();
     const asked = payload === null ? null : JSON.stringify(payload);
     return withinTime(isolate.call(hook, asked, timeoutMs, MAX_RESULT), timeoutMs, signal);
@@ -90,7 +89,7 @@ export async function exportsOf(
   { guarded, timeoutMs }: { guarded: boolean; timeoutMs: number },
 ): Promise<{ names: string[] } | { fault: string }> {
   const limits = { cpuMs: timeoutMs, subRequests: 0 };
-  const isolate: Fetcher<HarnessRpc> = present(isolates).fresh(codeOf(source, guarded), limits);
+  const isolate = await present(isolates).of<HarnessRpc>(null, () => codeOf(source, guarded), limits);
   const outcome = await withinTime(isolate.exports(timeoutMs), timeoutMs, undefined);
   if (outcome.by === "error") return { fault: outcome.message };
   if (outcome.by !== "answer") return { fault: `it was not loaded within ${timeoutMs} ms` };

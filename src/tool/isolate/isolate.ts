@@ -47,23 +47,24 @@ export class Isolates {
   }
 
   /**
-   * The isolate of this id; it starts on first use, unless one is warm.
+   * The isolate of this id; it starts on first use, unless one is warm. `null`: one for one use.
    * @param code called only when an isolate starts
    */
-  warm<T extends Rpc.WorkerEntrypointBranded>(
-    id: string,
-    code: () => Promise<IsolateCode>,
+  async of<T extends Rpc.WorkerEntrypointBranded>(
+    id: string | null,
+    code: () => IsolateCode | Promise<IsolateCode>,
     limits: IsolateLimits,
-  ): Fetcher<T> {
-    const { number, times } = this.#abandoned.get(id) ?? { number: this.#others, times: 0 };
-    return this.#loader
-      .get(times > MAX_REPLACED ? null : `${id}:${number}`, async () => workerCode(await code()))
-      .getEntrypoint<T>(undefined, { limits: { ...limits } });
+  ): Promise<Fetcher<T>> {
+    const stub =
+      id === null
+        ? this.#loader.load(workerCode(await code()))
+        : this.#loader.get(this.#nameOf(id), async () => workerCode(await code()));
+    return stub.getEntrypoint<T>(undefined, { limits: { ...limits } });
   }
 
-  /** An isolate for one use. */
-  fresh<T extends Rpc.WorkerEntrypointBranded>(code: IsolateCode, limits: IsolateLimits): Fetcher<T> {
-    return this.#loader.load(workerCode(code)).getEntrypoint<T>(undefined, { limits: { ...limits } });
+  #nameOf(id: string): string | null {
+    const { number, times } = this.#abandoned.get(id) ?? { number: this.#others, times: 0 };
+    return times > MAX_REPLACED ? null : `${id}:${number}`;
   }
 
   /** Abandons the warm isolate of an id, which may be busy for ever. */
