@@ -5,6 +5,8 @@ import { TRANSCRIPT_OPERATIONS } from "../../src/llm/transcript-operations/opera
 import { ask, client, TALK, TOOLS, transcriptOf } from "./conversations.ts";
 import { Client, LOCAL, mockSkill } from "./served.ts";
 
+const LISTED = { type: "tool_call", id: "a", name: "look", arguments: [], raw: "[]" };
+const LISTED_PLACE = "messages.0.blocks.0.arguments";
 const EMPTY = { _type: "transcript", version: 2, id: "t", messages: [], events: [], assets: [] };
 
 describe("constructors and getters", () => {
@@ -169,6 +171,13 @@ describe("what is refused", () => {
     ["stats", { messages: "x" }, 422, "messages", /expected array, received string; got "x"/],
     ["stats", { messages: [{ role: "user", content: 1 }] }, 422, "messages.0.content", /got 1/],
     ["stats", { messages: [{ role: "user", text: "x" }] }, 422, "messages.0.text", /no such field/],
+    [
+      "stats",
+      { messages: [{ role: "assistant", blocks: [LISTED] }] },
+      422,
+      LISTED_PLACE,
+      /an object; got \[\]/,
+    ],
     ["messages", { messages: [], transcript: { id: "x" } }, 422, "transcript._type", /transcript/],
     ["reset", { transcript: {} }, 422, "transcript", /no option/],
     ["fork", {}, 422, "transcript", /needed/],

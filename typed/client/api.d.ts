@@ -537,7 +537,7 @@ export type MessageBlock = ({
   type: "tool_call";
   id: string;
   name: string;
-  arguments: unknown | null;
+  arguments: Record<string, unknown> | null;
   raw: string;
 } | {
   type: "tool_search_query";
