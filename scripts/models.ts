@@ -3,7 +3,6 @@
 import type { ModelRegistry } from "../src/model/registry/definition.ts";
 import { knownProviders } from "../src/model/registry/known.ts";
 import { keyVariablesOf, type Layer, modelTables } from "../src/model/registry/layer.ts";
-import { mergeLayers } from "../src/model/registry/merge-layers.ts";
 import { mergeModelRegistry, shippedModels } from "../src/model/registry/registry.ts";
 import { type KnownProviders, SHIPPED } from "../src/skill/known-providers.ts";
 import { usageError } from "./command.ts";
@@ -39,13 +38,16 @@ export async function projectModels(dir: string, { llm, capabilities }: HullConf
 }
 
 /** The model registry of a deployment of this project, as far as the build can know it. */
-export function projectModelRegistry({ file, root }: ProjectModels, packages: Layer): ModelRegistry {
-  return [file, packages, root].reduce(mergeModelRegistry, shippedModels);
+export function projectModelRegistry(
+  { file, root }: ProjectModels,
+  packages: readonly Layer[],
+): ModelRegistry {
+  return [file, ...packages, root].reduce(mergeModelRegistry, shippedModels);
 }
 
 /** The providers that a skill of this project may name. */
-export function projectProviders(models: ProjectModels, packages: Layer): KnownProviders {
-  const layers = [models.file, packages, models.root];
+export function projectProviders(models: ProjectModels, packages: readonly Layer[]): KnownProviders {
+  const layers = [models.file, ...packages, models.root];
   const keys = [...SHIPPED.key_variables, ...layers.flatMap(keyVariablesOf)];
   return knownProviders(projectModelRegistry(models, packages), keys);
 }
@@ -57,8 +59,9 @@ const MAX_VARIABLE = 4000;
  * The variables that carry the models of hull.toml, and of skill folders, to the Worker: those of `inVariables` for
  * `HULL_LLM`. They are always set, so that no older value stays.
  */
-export function modelVariables(packages: Layer, { root }: ProjectModels): Map<string, string> {
-  return inVariables("HULL_LLM", withoutEmpty(mergeLayers(packages, root)));
+export function modelVariables(packages: readonly Layer[], { root }: ProjectModels): Map<string, string> {
+  const layers = [...packages, root].filter((layer) => Object.keys(layer).length > 0);
+  return inVariables("HULL_LLM", layers);
 }
 
 /** The variables that carry a value: `<name>`, and if that is long `<name>_1` … `<name>_<n>` with their number in `<name>`. */
@@ -81,13 +84,4 @@ export function plainJson(value: unknown): string {
     /[^\x20-\x7e]|['`$]/g,
     (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
-}
-
-/** Removes tables without entries. */
-function withoutEmpty({ llm = {}, capabilities = {} }: Layer): object {
-  const filled = (table: object): object =>
-    Object.fromEntries(
-      Object.entries(table).filter(([, value]) => typeof value !== "object" || Object.keys(value).length > 0),
-    );
-  return filled({ llm: filled(llm), capabilities: filled(capabilities) });
 }

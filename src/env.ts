@@ -180,6 +180,13 @@ const RUNNER_ROOT = "/var/lib/hull";
 /** The rate of a deployment that sets none. */
 const DEPLOYED_RATE = { requests: 120, window_s: 60 };
 
+/** One layer alone needs no list. */
+const modelLayers = z.lazy(() =>
+  z.pipe(
+    z.transform((value) => [value].flat()),
+    z.array(layerSchema),
+  ),
+);
 const grantsShape = z.lazy(() => z.record(z.string(), z.array(z.string())));
 
 /** One of these words. Its fault quotes the value, which is not a secret. */
@@ -200,8 +207,8 @@ const variables = z.lazy(() => {
     HULL_ENV: z._default(choice(["local", "deployed"], "must be local or deployed"), "deployed"),
     /** The settings of hull.toml; in parts if long. */
     HULL_CONFIG: z._default(z.string(), "{}"),
-    /** `[llm]` and `[capabilities]` of hull.toml, on top of those of skill folders; in parts if long. */
-    HULL_LLM: z._default(z.string(), "{}"),
+    /** `[llm]` and `[capabilities]` of skill folders and then of hull.toml, a list; in parts if long. */
+    HULL_LLM: z._default(z.string(), "[]"),
     HULL_ADMIN_KEY: z.optional(
       z.string().check(z.refine((key) => key === "" || key.length >= 16, "must have 16 characters or more")),
     ),
@@ -260,8 +267,8 @@ export interface Settings extends Omit<ServingConfig, "rate_limit"> {
   runner: { origin: string | null; secret: string | null; root: string };
   /** Names of variables by slug, and by `<tenant>/<slug>`. */
   grants: ReadonlyMap<string, readonly string[]>;
-  /** The models that hull.toml defines in addition to the shipped ones. */
-  models: Layer;
+  /** The models that skill folders and then hull.toml define in addition to the shipped ones. */
+  models: readonly Layer[];
   /** `HULL_PROVIDERS_CONFIG`: definitions below those of `models`, as TOML, or `kv:<key>` if they are stored in KV. */
   providersConfig: string | null;
   /** Variables with provider keys; no process receives one. */
@@ -291,7 +298,7 @@ export function readSettings(env: Bindings): Settings {
   const read = variable(env);
   checkModelVariables(read);
   const config = jsonIn("HULL_CONFIG", joined("HULL_CONFIG", v.HULL_CONFIG, read), servingConfig);
-  const models = jsonIn("HULL_LLM", joined("HULL_LLM", v.HULL_LLM || "{}", read), layerSchema);
+  const models = jsonIn("HULL_LLM", joined("HULL_LLM", v.HULL_LLM || "[]", read), modelLayers);
   const secretKeys = v.HULL_SECRET_KEY.split(/\s+/).filter(Boolean);
   // Headers carry a key without the blanks around it.
   const valuesOf = (name: string): string[] => [read(name) ?? "", read(name)?.trim() ?? ""];
@@ -311,7 +318,7 @@ export function readSettings(env: Bindings): Settings {
     redactor.learn(values);
     eventRedactor.learn(values);
   };
-  learnKeys(keyVariablesOf(models));
+  learnKeys(models.flatMap(keyVariablesOf));
   const local = v.HULL_ENV === "local";
   const { rate_limit: rate = local ? null : DEPLOYED_RATE, ...serving } = config;
   return {

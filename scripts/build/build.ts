@@ -20,7 +20,7 @@ import { isWithin } from "./file-system.ts";
 import { listFiles } from "./list-files.ts";
 import { mapLimited } from "./map-limited.ts";
 import { openapiOf } from "./openapi.ts";
-import { mergedPackages, type Packages, readPackages } from "./packages.ts";
+import { layersOf, type Packages, readPackages } from "./packages.ts";
 import { missingServers } from "./plugin-servers.ts";
 import { type RootedDiagnostic, scanRoots } from "./roots.ts";
 import { isSkill, type RootScan } from "./scan.ts";
@@ -77,7 +77,7 @@ export interface BuildResult {
   catalog: CatalogBundle | null;
   diagnostics: RootedDiagnostic[];
   /** The models that the served skills' folders add to those of the deployment. */
-  packages: Layer;
+  packages: readonly Layer[];
   /** Absolute paths of files outside their root that skills import, without those of installed packages. */
   imported: string[];
 }
@@ -155,7 +155,7 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
     : null;
   served.sort((a, b) => (a.card.slug < b.card.slug ? -1 : 1));
   const folders = served.map(({ folder }) => folder);
-  const packages = mergedPackages(surroundings.packages, folders);
+  const packages = layersOf(surroundings.packages, folders);
   return { skills: served, catalog, diagnostics, packages, imported: importedFiles(all) };
 }
 
@@ -179,7 +179,7 @@ function surroundingsOf(
   }: BuildOptions,
 ): Surroundings {
   const packages = readPackages(folders, projectDir, models);
-  const merged = mergedPackages(
+  const merged = layersOf(
     packages,
     folders.map(({ path }) => path),
   );

@@ -4,7 +4,6 @@
  */
 import { join } from "node:path";
 import { keyVariables, type Layer, packageSchema } from "../../src/model/registry/layer.ts";
-import { mergeLayers } from "../../src/model/registry/merge-layers.ts";
 import { SHIPPED } from "../../src/skill/known-providers.ts";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
 import { CONFIG_FILE } from "../config.ts";
@@ -41,10 +40,9 @@ export function readPackages(
   return { layers, diagnostics };
 }
 
-/** Merges those of the given folders, later ones on top of earlier ones. */
-export function mergedPackages({ layers }: Packages, folders: readonly string[]): Layer {
-  return folders.flatMap((path) => layers.get(path) ?? []).reduce(mergeLayers, {});
-}
+/** The layers of the given folders, lowest first. */
+export const layersOf = ({ layers }: Packages, folders: readonly string[]): Layer[] =>
+  folders.flatMap((path) => layers.get(path) ?? []);
 
 interface Fault {
   message: string;

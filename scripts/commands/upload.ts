@@ -55,7 +55,7 @@ docs/security.md lists the limits of an uploaded skill. Like hull validate, this
       project.config.signatures ?? NO_SIGNATURES,
     );
     // Already checked as an upload here; the server adds the key's tenant to the record.
-    const providers = projectProviders(project.models, {});
+    const providers = projectProviders(project.models, []);
     const here = { ...location, providers, workflows: readSkillGraph, uploadedBy: "me" };
     const { skill, diagnostics: found } = await assembleSkill(sources, here);
     const all = [...diagnostics, ...typed, ...found];

@@ -129,7 +129,7 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
     options.onPhase?.("Starting the Worker and the runner …");
     const watch = new SkillWatch(options.watch ? project.roots : null, stateDir, first.imported);
     stops.push(() => watch.stop());
-    const layers = [project.models.file, first.packages, project.models.root];
+    const layers = [project.models.file, ...first.packages, project.models.root];
     const variablesFor = (skills: readonly BuiltSkill[]): Map<string, string> =>
       workerVariables(files, process.env, skills, layers, project.config);
     const variables = variablesFor(first.skills);

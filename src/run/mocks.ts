@@ -26,7 +26,8 @@ interface MockParams {
 }
 
 /** Whether the deployment serves the routes that script mocks. */
-export const hasMockRoutes = ({ models }: Settings): boolean => models.llm?.mock_routes === true;
+export const hasMockRoutes = ({ models }: Settings): boolean =>
+  models.some(({ llm }) => llm?.mock_routes === true);
 
 /**
  * The mocks that apply: the deployment's, if it has any; otherwise those of the call; otherwise those queued in the

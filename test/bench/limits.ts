@@ -155,7 +155,7 @@ async function catalogRows({ hull }: ServingSubjects, rounds: number): Promise<R
       manifests,
       nodeHash,
     );
-    await registry.publish({ skills: [], catalog, diagnostics: [], packages: {}, imported: [] });
+    await registry.publish({ skills: [], catalog, diagnostics: [], packages: [], imported: [] });
   };
   const get =
     (path: string, more: Ask = {}) =>

@@ -76,13 +76,14 @@ describe("settings", () => {
       HULL_LLM_2: text.slice(9),
       HULL_LLM_3: "left from an earlier deployment",
     });
-    expect(whole.models).toEqual({ llm: { providers: { own: { rpm: 5 } } } });
+    expect(whole.models).toEqual([{ llm: { providers: { own: { rpm: 5 } } } }]);
+    expect(settingsOf({ HULL_LLM: `[${text}]` }).models).toEqual(whole.models);
     expect(parts.models).toEqual(whole.models);
     expect(whole.providerKeys.has("OWN_API_KEY") && whole.providerKeys.has("OPENAI_API_KEY")).toBe(true);
     expect(whole.redactor.text("it is own-key-canary")).toBe("it is [redacted]");
     const blanks = settingsOf({ OPENAI_API_KEY: " blank-key-canary\n" });
     expect(blanks.redactor.text("it is blank-key-canary")).toBe("it is [redacted]");
-    expect(settingsOf({ HULL_LLM: "" }).models).toEqual({});
+    expect(settingsOf({ HULL_LLM: "" }).models).toEqual([]);
   });
 
   it("remove the secret of the host delegate, whatever its name", () => {

@@ -42,7 +42,7 @@ export class DeploymentModels {
 
   #made(file: Layer): ModelRegistry {
     const settings = this.#settings;
-    const merged = mergeModelRegistry(mergeModelRegistry(shippedModels, file), settings.models);
+    const merged = [file, ...settings.models].reduce(mergeModelRegistry, shippedModels);
     const chosen = settings.read("HULL_DEFAULT_PROVIDER")?.trim();
     settings.learnKeys(keyVariablesOf(file));
     return chosen === undefined ? merged : { ...merged, default_provider: chosen };

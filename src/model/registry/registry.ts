@@ -1,8 +1,7 @@
 /** The model registry: shipped definitions with layers of configuration on top. */
 import { PROVIDER_ALIASES } from "../../skill/known-providers.ts";
 import type { ModelRegistry, ProviderDefinition, RuleSet } from "./definition.ts";
-import type { CapabilityTables, Layer, ModelEntry } from "./layer.ts";
-import { inferenceRules, tierRules } from "./merge-layers.ts";
+import type { CapabilityTables, InferenceRules, Layer, ModelEntry, ModelTables, TierRules } from "./layer.ts";
 import { SHIPPED_FAMILIES, SHIPPED_RULES } from "./shipped-capabilities.ts";
 import {
   SHIPPED_ALIASES,
@@ -78,6 +77,24 @@ export function mergeModelRegistry(
       shipped: below.capabilities.shipped,
     },
   };
+}
+
+/** A layer's rules, and those implied by models listed with a provider. */
+function inferenceRules({ inference_rules = [], models = {} }: ModelTables): InferenceRules {
+  const listed = Object.entries(models).flatMap(([exact, { provider }]) =>
+    provider === undefined || inference_rules.some((rule) => rule.exact === exact)
+      ? []
+      : [{ exact, provider }],
+  );
+  return [...inference_rules, ...listed];
+}
+
+/** A layer's rules, and those implied by models listed with a tier. */
+function tierRules({ tier_rules = [], models = {} }: ModelTables): TierRules {
+  const listed = Object.entries(models).flatMap(([exact, { tier }]) =>
+    tier === undefined || tier_rules.some((rule) => rule.exact === exact) ? [] : [{ exact, tier }],
+  );
+  return [...tier_rules, ...listed];
 }
 
 /** The name under which a provider is defined. */

@@ -1,6 +1,7 @@
 /** Models that a project defines: hull.toml, the provider file, skill folders; and how they reach the Worker. */
 import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import * as z from "zod";
 import { buildRoots } from "../../../scripts/build/build.ts";
 import { BuildCache } from "../../../scripts/build/cache.ts";
 import { loadConfig } from "../../../scripts/config.ts";
@@ -9,6 +10,7 @@ import { runnerEnvironment, workerVariables } from "../../../scripts/dev/variabl
 import { modelVariables } from "../../../scripts/models.ts";
 import { openProject } from "../../../scripts/project.ts";
 import { layerSchema } from "../../../src/model/registry/layer.ts";
+import { mergeModelRegistry, shippedModels } from "../../../src/model/registry/registry.ts";
 import { Redactor } from "../../../src/redact.ts";
 import { folder, put, skillText } from "./folder.ts";
 
@@ -159,13 +161,12 @@ describe("the build", () => {
       cache,
     );
     expect(first.found).toEqual([]);
-    const models = readBack(modelVariables(first.packages, first.project.models));
-    expect(models.llm?.aliases).toEqual({
-      fast: { id: "root", provider: "my_proxy" },
-      slow: { id: "b", provider: "packed" },
-    });
-    expect(Object.keys(models.llm?.providers ?? {})).toEqual(["packed", "my_proxy"]);
-    expect(models.capabilities?.provider?.packed).toHaveLength(1);
+    const layers = readBack(modelVariables(first.packages, first.project.models));
+    const { aliases, providers, capabilities } = layers.reduce(mergeModelRegistry, shippedModels);
+    expect(aliases.get("fast")).toEqual({ id: "root", provider: "my_proxy" });
+    expect(aliases.get("slow")).toEqual({ id: "b", provider: "packed" });
+    expect([...providers.keys()].slice(-2)).toEqual(["packed", "my_proxy"]);
+    expect(capabilities.user.rules.get("packed")).toHaveLength(1);
     put(first.dir, "skills/b/hull.toml", "");
     const second = await build({}, cache, first.dir);
     expect(second.found).toEqual(["value_not_allowed a/SKILL.md provider"]);
@@ -198,7 +199,7 @@ describe("the build", () => {
     });
     expect(built.found).toEqual(["package_config b/hull.toml"]);
     expect(built.words).toMatch(words);
-    expect(Object.keys(built.packages.llm?.providers ?? {})).toEqual(["twin"]);
+    expect(built.packages.map(({ llm }) => Object.keys(llm?.providers ?? {}))).toEqual([["twin"]]);
   });
 
   test("does not take the project's own hull.toml for a skill folder's", async () => {
@@ -206,14 +207,15 @@ describe("the build", () => {
       "hull.toml": PROXY,
       "SKILL.md": skillText("A", "provider: my_proxy\nmodel: m"),
     });
-    expect([found, packages]).toEqual([[], {}]);
+    expect([found, packages]).toEqual([[], []]);
   });
 });
 
 /** As the Worker does (`src/env.ts`). */
 function readBack(variables: ReadonlyMap<string, string>) {
   const pieces = [...variables.values()];
-  return layerSchema.parse(JSON.parse(pieces.length === 1 ? pieces.join("") : pieces.slice(1).join("")));
+  const text = pieces.length === 1 ? pieces.join("") : pieces.slice(1).join("");
+  return z.array(layerSchema).parse(JSON.parse(text));
 }
 
 describe("the variables", () => {
@@ -223,7 +225,7 @@ describe("the variables", () => {
   });
 
   test("say nothing where nothing is defined", () => {
-    expect([...modelVariables({}, { file: {}, root: {} })]).toEqual([["HULL_LLM", "{}"]]);
+    expect([...modelVariables([], { file: {}, root: {} })]).toEqual([["HULL_LLM", "[]"]]);
   });
 
   test("are cut where they are long, and read back as they were", () => {
@@ -231,13 +233,13 @@ describe("the variables", () => {
     const aliases = Object.fromEntries(
       names.map((name) => [name, { id: `model of ${name}`, provider: "openai" }]),
     );
-    const variables = modelVariables({}, models(aliases));
+    const variables = modelVariables([], models(aliases));
     expect(variables.size).toBeGreaterThan(5);
     for (const value of variables.values()) {
       expect(Buffer.byteLength(value)).toBeLessThanOrEqual(5000);
       expect(value).not.toMatch(/['`$]/);
     }
-    expect(readBack(variables).llm?.aliases).toEqual(aliases);
+    expect(readBack(variables)).toEqual([{ llm: { aliases } }]);
     expect(variables.get("HULL_LLM")).toBe(`parts:${variables.size - 1}`);
   });
 

@@ -3,7 +3,6 @@ import { describe, expect, test } from "vitest";
 import { resolveTarget } from "../../../../src/model/providers.ts";
 import { modelDefaults, tierOf } from "../../../../src/model/registry/infer.ts";
 import { type Layer, layerSchema } from "../../../../src/model/registry/layer.ts";
-import { mergeLayers } from "../../../../src/model/registry/merge-layers.ts";
 import { choose, env, layered } from "./support.ts";
 
 describe("layers", () => {
@@ -54,12 +53,10 @@ describe("layers", () => {
   test("may name a provider as a member that every object inherits", () => {
     const rules = [{ model_match: "*", vision: true }];
     const layer = layerSchema.parse({ capabilities: { provider: { constructor: rules } } });
-    expect(mergeLayers(layerSchema.parse({ capabilities: {} }), layer).capabilities?.provider).toEqual({
-      constructor: rules,
-    });
+    expect(layered({ capabilities: {} }, layer).capabilities.user.rules.get("constructor")).toEqual(rules);
   });
 
-  test("merge the same way before and after they are laid upon the shipped one", () => {
+  test("of packages lie below that of the project, and that of a tenant above", () => {
     const package_ = layerSchema.parse({
       llm: {
         providers: { my_proxy: { base_url: "https://package.example", latency_p50_ms: 9 } },
@@ -79,9 +76,9 @@ describe("layers", () => {
     const rules = layerSchema.parse({
       capabilities: { provider: { openai: [{ model_match: "gpt-*", max_tools: 2 }] } },
     });
-    const separately = layered(package_, root, rules);
-    const joined = layered([package_, root, rules].reduce(mergeLayers));
-    expect(joined).toEqual(separately);
+    const joined = layered(package_, root, rules);
+    expect(joined.capabilities.user.rules.get("openai")).toMatchObject([{ max_tools: 2 }, { max_tools: 1 }]);
+    expect(modelDefaults(joined, "gpt-4o")).toEqual({ temperature: 0, top_p: 0.5 });
     expect(choose({ model: "my-fast" }, {}, joined).model).toBe("vendor/fast");
     expect(choose({ model: "from-package" }, {}, joined).model).toBe("q");
     expect(choose({ model: "gpt-4o" }, {}, joined).provider).toBe("my_proxy");
