@@ -90,7 +90,8 @@ export const faultsIn = (error: ShapeError, value: unknown, at: readonly string[
     return { path: place, message: `${place}: ${message}; got ${shown(valueAt(value, path))}` };
   });
 
-function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
+/** What a value has at a path; `undefined`: nothing. */
+export function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   return path.reduce<unknown>(
     (inner, key) => (Object.hasOwn(Object(inner), key) ? Object(inner)[key] : undefined),
     value,

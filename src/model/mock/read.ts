@@ -1,7 +1,7 @@
 /** Reads mocks from a request's JSON, or from a file with one per line. */
 
 import type * as z from "zod/mini";
-import { type Fault, wrongValue } from "../../engine/fault.ts";
+import { type Fault, valueAt, wrongValue } from "../../engine/fault.ts";
 import { isObject } from "../../skill/json.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
 import { type Mock, mockShape } from "./mock.ts";
@@ -60,10 +60,6 @@ function faultOf(issue: z.core.$ZodIssue, at: string, mock: unknown): Fault {
     return { path: `${path}.${first}`, message: `${path} has no field "${first}"` };
   }
   if (!isObject(mock)) return wrongValue(path, path, "an object", mock);
-  const value = issue.path.reduce<unknown>(
-    (inner, name) => (Array.isArray(inner) || isObject(inner) ? Reflect.get(inner, name) : undefined),
-    mock,
-  );
   const accepted = issue.code === "invalid_value" ? `one of ${issue.values.join(", ")}` : issue.message;
-  return wrongValue(path, path, accepted, value);
+  return wrongValue(path, path, accepted, valueAt(mock, issue.path));
 }

@@ -10,6 +10,7 @@ import {
   withMessages,
   withTurn,
 } from "../../../src/llm/transcript.ts";
+import type { JsonObject } from "../../../src/skill/manifest.ts";
 
 const read = (list: unknown[]) => readMessages(list.map((item) => messageShape.parse(item)));
 
@@ -68,6 +69,18 @@ describe("messages", () => {
       results: [{ call_id: "c1", name: "look", content: '{\n  "found": 2\n}', is_error: false }],
     });
     expect(messages[4]).toMatchObject({ results: [{ content: "null", name: "look" }] });
+  });
+
+  it.each<[unknown, JsonObject | null, string]>([
+    [{ a: 1 }, { a: 1 }, '{"a":1}'],
+    ['{"a": 1}', { a: 1 }, '{"a": 1}'],
+    [" ", {}, " "],
+    [undefined, {}, "{}"],
+    ["[1]", null, "[1]"],
+  ])("the arguments %j of a call are a text or a value; blank ones are none", (given, args, raw) => {
+    const call = { id: "c1", name: "look", ...(given === undefined ? {} : { arguments: given }) };
+    const { messages } = read([{ role: "assistant", tool_calls: [call] }]);
+    expect(messages).toMatchObject([{ content: [{ type: "tool_call", arguments: args, raw }] }]);
   });
 
   it.each([
