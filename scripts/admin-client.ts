@@ -1,6 +1,6 @@
 /** Calls of commands to the routes of a running Hull. */
 import { firstOf } from "../src/cut.ts";
-import { CommandError, EXIT, type ExitCode, usageError } from "./command.ts";
+import { CommandError, EXIT, type ExitCode, usageError, VALUE } from "./command.ts";
 import { stateOf } from "./dev/paths.ts";
 import { addressOf } from "./dev/state-lock.ts";
 import { loadEnvironment } from "./dotenv.ts";
@@ -71,7 +71,7 @@ export async function target(
 }
 
 /** Flags of the commands that address a Hull. */
-export const SERVER_FLAGS = { url: { type: "string" }, key: { type: "string" } } as const;
+export const SERVER_FLAGS = { url: VALUE, key: VALUE };
 
 /** A client of the Hull that a command addresses. Throws as `target` does. */
 export async function serverOf(values: Parameters<typeof target>[0], usage: string): Promise<AdminClient> {

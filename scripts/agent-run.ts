@@ -1,18 +1,11 @@
 /** Agent runs of a running Hull, as `hull run` and `hull chat` start them. */
 
-import type { AdminClient } from "./admin-client.ts";
-import { SERVER_FLAGS } from "./admin-client.ts";
+import { type AdminClient, SERVER_FLAGS } from "./admin-client.ts";
 import { printStream } from "./call/answer.ts";
-import { EXIT } from "./command.ts";
+import { EXIT, VALUE } from "./command.ts";
 
 /** Flags of the commands that start runs. */
-export const RUN_FLAGS = {
-  ...SERVER_FLAGS,
-  session: { type: "string" },
-  provider: { type: "string" },
-  model: { type: "string" },
-  system: { type: "string" },
-} as const;
+export const RUN_FLAGS = { ...SERVER_FLAGS, session: VALUE, provider: VALUE, model: VALUE, system: VALUE };
 
 interface RunFlags {
   provider?: string | undefined;

@@ -47,13 +47,29 @@ export class CommandError extends Error {
 export const usageError = (code: string, message: string, hint?: string): CommandError =>
   new CommandError(EXIT.usage, code, message, hint);
 
+/** A flag that takes a value, and one that takes none. */
+export const VALUE = { type: "string" } as const;
+export const SWITCH = { type: "boolean" } as const;
+
 type FlagOptions = NonNullable<NonNullable<Parameters<typeof parseArgs>[0]>["options"]>;
 
 /**
- * Parses a command's arguments: flags as declared for `node:util` `parseArgs`, at most `positionals` other words.
- * Throws `CommandError` (exit 2) with the wrong word and the nearest flag.
+ * A command from its parts. @param words how many other words it takes than flags. @param flags as for `parseArgs` of
+ * `node:util`
  */
-export function parseFlags<O extends FlagOptions>(argv: string[], options: O, positionals: number) {
+export const defineCommand = <O extends FlagOptions>({
+  flags,
+  words,
+  run,
+  ...shown
+}: Omit<Command, "run"> & {
+  flags: O;
+  words: number;
+  run(given: ReturnType<typeof parseFlags<O>>): Promise<number>;
+}): Command => ({ ...shown, run: async (argv) => run(parseFlags(argv, flags, words)) });
+
+/** Throws `CommandError` (exit 2) with the wrong word and the nearest flag. */
+function parseFlags<O extends FlagOptions>(argv: string[], options: O, positionals: number) {
   const { tokens } = parseArgs({ args: argv, options, strict: false, allowPositionals: true, tokens: true });
   for (const token of tokens) {
     if (token.kind !== "option") continue;
@@ -78,13 +94,27 @@ export function parseFlags<O extends FlagOptions>(argv: string[], options: O, po
   const words = tokens.filter((token) => token.kind === "positional");
   const extra = words[positionals];
   if (extra !== undefined) {
-    throw usageError("unexpected_argument", `Unexpected argument ${JSON.stringify(extra.value)}.`);
+    throw unexpectedArgument(extra.value);
   }
   try {
     return parseArgs({ args: argv, options, strict: true, allowPositionals: true });
   } catch (error) {
     throw usageError("bad_arguments", error instanceof Error ? error.message : String(error));
   }
+}
+
+export const unexpectedArgument = (word: string): CommandError =>
+  usageError("unexpected_argument", `Unexpected argument ${JSON.stringify(word)}.`);
+
+/** Waits for a signal, stops a server, and returns the exit code. */
+export async function untilStopped(server: { stop: () => Promise<void> }): Promise<ExitCode> {
+  const { promise, resolve } = Promise.withResolvers<ExitCode>();
+  process.once("SIGINT", () => resolve(EXIT.interrupted));
+  process.once("SIGTERM", () => resolve(EXIT.ok));
+  process.once("SIGHUP", () => resolve(EXIT.ok));
+  const code = await promise;
+  await server.stop();
+  return code;
 }
 
 /** The value of `--timeout` in ms; `undefined` if it is not given. Throws `CommandError` (exit 2) if it is invalid. */

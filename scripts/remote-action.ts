@@ -35,19 +35,18 @@ interface FollowValues {
 }
 
 /**
- * Throws `CommandError` for an unknown action, or with too few or too many words. @param usage the question and its
- * answer
+ * Throws `CommandError` for an unknown action, or with too few or too many words.
+ * @param usage the question and its answer, and the actions that take no id
  */
 export function remoteAction<T>(
   actions: Readonly<Record<string, T>>,
   [name = "", id = "", text]: readonly string[],
-  usage: { question: string; hint: string },
+  { question, hint, alone = ["ls"] }: { question: string; hint: string; alone?: readonly string[] },
 ): RemoteAction<T> {
   const action = Object.hasOwn(actions, name) ? actions[name] : undefined;
-  const whole = (name === "ls") === (id === "") && (name === "send") === (text !== undefined);
+  const whole = alone.includes(name) === (id === "") && (name === "send") === (text !== undefined);
   if (action === undefined || !whole) {
-    const question = actionProblem(name, Object.keys(actions), usage.question);
-    throw usageError("bad_arguments", question, usage.hint);
+    throw usageError("bad_arguments", actionProblem(name, Object.keys(actions), question), hint);
   }
   return { name, id, text, action };
 }
@@ -99,6 +98,5 @@ export async function printList<T>(
 ): Promise<number> {
   const data = await server.list<T>(path, query);
   const rows = data.map((row) => Object.values(columns).map((text) => text(row) ?? ""));
-  print(json, { data }, table([Object.keys(columns), ...rows]));
-  return EXIT.ok;
+  return print(json, { data }, table([Object.keys(columns), ...rows]));
 }

@@ -1,10 +1,12 @@
 /** The output of commands that call a server. */
+import { EXIT } from "./command.ts";
 import { table } from "./table.ts";
 import { terminalText } from "./terminal-text.ts";
 
-/** The output of a command: with `json` the server's answer, otherwise a text for people. */
-export function print(json: boolean, value: object, text: string): void {
+/** The output of a command that did what it should: with `json` the server's answer, otherwise a text for people. */
+export function print(json: boolean, value: object, text: string): number {
   process.stdout.write(terminalText(json ? `${JSON.stringify(value, null, 2)}\n` : text, process.stdout));
+  return EXIT.ok;
 }
 
 /** Names with their values, one per line, without those that have no value. */

@@ -2,17 +2,12 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { createParser } from "eventsource-parser";
-import type { AdminClient } from "./admin-client.ts";
-import { SERVER_FLAGS } from "./admin-client.ts";
+import { type AdminClient, SERVER_FLAGS } from "./admin-client.ts";
 import { EventPrinter } from "./call/event-printer.ts";
-import { usageError } from "./command.ts";
+import { SWITCH, usageError, VALUE } from "./command.ts";
 
 /** Flags of the commands that show the events of a session. */
-export const FOLLOW_FLAGS = {
-  ...SERVER_FLAGS,
-  after: { type: "string" },
-  json: { type: "boolean" },
-} as const;
+export const FOLLOW_FLAGS = { ...SERVER_FLAGS, after: VALUE, json: SWITCH };
 
 /** @throws CommandError if it is not the number of an event */
 export function eventNumber(text: string | undefined): number | null {

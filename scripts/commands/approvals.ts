@@ -3,7 +3,7 @@ import type { Approvals, Sessions } from "../../typed/client/api.d.ts";
 import { type AdminClient, pathOf, SERVER_FLAGS, serverOf } from "../admin-client.ts";
 import { decide } from "../agent-run.ts";
 import { mapLimited } from "../build/map-limited.ts";
-import { type Command, CommandError, EXIT, parseFlags, usageError } from "../command.ts";
+import { CommandError, defineCommand, EXIT, SWITCH, usageError, VALUE } from "../command.ts";
 import { actionProblem } from "../remote-action.ts";
 import { print } from "../report.ts";
 import { table } from "../table.ts";
@@ -13,7 +13,7 @@ type ListedApproval = Approvals["data"][number];
 const ACTIONS = ["ls", "approve", "deny"];
 const HINT = "hull approvals, ls [session], approve <session> <id>, deny <session> <id>";
 
-export const command: Command = {
+export const command = defineCommand({
   name: "approvals",
   summary: "List and decide calls that wait for an approval",
   usage: `
@@ -29,17 +29,9 @@ Usage: hull approvals [ls [session]] [--url URL] [--json]
 
 ls without a session asks all active sessions. approve approves exactly the arguments that ls shows.
 `,
-  async run(argv) {
-    const { values, positionals } = parseFlags(
-      argv,
-      {
-        ...SERVER_FLAGS,
-        json: { type: "boolean" },
-        reason: { type: "string" },
-        "for-session": { type: "boolean" },
-      },
-      3,
-    );
+  flags: { ...SERVER_FLAGS, json: SWITCH, reason: VALUE, "for-session": SWITCH },
+  words: 3,
+  async run({ values, positionals }) {
     const [name = "ls", session, id] = positionals;
     const lists = name === "ls" && id === undefined;
     const decision = name === "approve" || name === "deny" ? name : null;
@@ -70,7 +62,7 @@ ls without a session asks all active sessions. approve approves exactly the argu
     process.stdout.write(`${done} ${approval.tool}(${JSON.stringify(approval.arguments)}).\n`);
     return EXIT.ok;
   },
-};
+});
 
 function approvalsOf(server: AdminClient, session: string): Promise<ListedApproval[]> {
   return server
@@ -99,8 +91,7 @@ async function list(server: AdminClient, session: string | undefined, json: bool
     first === undefined
       ? "No call waits for an approval.\n"
       : `${lines}\nDecide with: hull approvals approve ${first.session_id} ${first.id}\n`;
-  print(json, { data }, text);
-  return EXIT.ok;
+  return print(json, { data }, text);
 }
 
 async function activeSessions(server: AdminClient): Promise<string[]> {

@@ -7,10 +7,10 @@ import { buildRoots } from "../build/build.ts";
 import { printDiagnostics } from "../build/print.ts";
 import { unknownPublicSkills } from "../build/public-skills.ts";
 import { writeBuild } from "../build/write.ts";
-import { type Command, EXIT, parseFlags } from "../command.ts";
+import { defineCommand, EXIT, SWITCH, VALUE } from "../command.ts";
 import { buildOptionsOf, openProject } from "../project.ts";
 
-export const command: Command = {
+export const command = defineCommand({
   name: "build",
   summary: "Build the skills into bundles and a catalog",
   usage: `
@@ -24,17 +24,9 @@ Usage: hull build [dir] [--out DIR] [--keep-going] [--strict] [--json]
 Looks for skills in dir/skills, else in dir. Exit code 1 when a skill has an error. An error in a tools.json leaves
 out only its tool.
 `,
-  async run(argv) {
-    const { values, positionals } = parseFlags(
-      argv,
-      {
-        out: { type: "string" },
-        "keep-going": { type: "boolean" },
-        strict: { type: "boolean" },
-        json: { type: "boolean" },
-      },
-      1,
-    );
+  flags: { out: VALUE, "keep-going": SWITCH, strict: SWITCH, json: SWITCH },
+  words: 1,
+  async run({ values, positionals }) {
     const project = await openProject(positionals[0]);
     const keepGoing = values["keep-going"] === true;
     const strict = values.strict === true;
@@ -65,4 +57,4 @@ out only its tool.
     }
     return errors > 0 ? EXIT.failed : EXIT.ok;
   },
-};
+});

@@ -12,11 +12,11 @@ import { printDiagnostics } from "../build/print.ts";
 import { printAnswer, printStream } from "../call/answer.ts";
 import { OutFolder } from "../call/out-folder.ts";
 import { type CallInput, callRequest, type SkillAddress } from "../call/request.ts";
-import { type Command, CommandError, EXIT, parseFlags, usageError } from "../command.ts";
+import { CommandError, defineCommand, EXIT, SWITCH, usageError } from "../command.ts";
 import { startServer } from "../dev/server.ts";
 import { openProject } from "../project.ts";
 
-export const command: Command = {
+export const command = defineCommand({
   name: "call",
   summary: "Run one skill, here or on a server",
   usage: `
@@ -35,21 +35,18 @@ Usage: hull call <name> [options]
 Without --url, Hull starts runner and Worker for this one call, whatever $HULL_URL says, and keeps nothing but the cache of the
 build.
 `,
-  async run(argv) {
-    const { values, positionals } = parseFlags(
-      argv,
-      {
-        input: { type: "string", short: "i" },
-        file: { type: "string", short: "f", multiple: true },
-        dir: { type: "string", short: "d" },
-        out: { type: "string", short: "o" },
-        force: { type: "boolean" },
-        ...SERVER_FLAGS,
-        stream: { type: "boolean" },
-        json: { type: "boolean" },
-      },
-      1,
-    );
+  flags: {
+    input: { type: "string", short: "i" },
+    file: { type: "string", short: "f", multiple: true },
+    dir: { type: "string", short: "d" },
+    out: { type: "string", short: "o" },
+    force: SWITCH,
+    ...SERVER_FLAGS,
+    stream: SWITCH,
+    json: SWITCH,
+  },
+  words: 1,
+  async run({ values, positionals }) {
     const name = positionals[0];
     if (name === undefined || name === "") {
       throw usageError("name_missing", "Which skill?", "hull call <name>; hull list shows the names.");
@@ -108,7 +105,7 @@ build.
       await removeTree(stateDir);
     }
   },
-};
+});
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 

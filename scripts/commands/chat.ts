@@ -2,12 +2,12 @@
 import { createInterface, type Interface } from "node:readline/promises";
 import { type AdminClient, pathOf, serverOf } from "../admin-client.ts";
 import { type Approval, cancelRun, decide, RUN_FLAGS, runBody, streamRun } from "../agent-run.ts";
-import { type Command, CommandError, EXIT, parseFlags, usageError } from "../command.ts";
+import { CommandError, defineCommand, EXIT, usageError } from "../command.ts";
 import { shellWord } from "../shell-word.ts";
 import { terminalText } from "../terminal-text.ts";
 import { stdinLines } from "../utf8-text.ts";
 
-export const command: Command = {
+export const command = defineCommand({
   name: "chat",
   summary: "Talk with a skill of a running Hull",
   usage: `
@@ -23,8 +23,9 @@ Each line is a message; Ctrl-D ends. Ctrl-C cancels the run under way, and ends 
 about calls that need an approval. Without a terminal, it reads messages from stdin, and a call that needs an approval waits
 for hull approvals. Hull keeps the session.
 `,
-  async run(argv) {
-    const { values, positionals } = parseFlags(argv, RUN_FLAGS, 1);
+  flags: RUN_FLAGS,
+  words: 1,
+  async run({ values, positionals }) {
     const [skill] = positionals;
     const server = await serverOf(values, "hull chat [skill] --url https://…");
     if (skill !== undefined) await checkMode(server, skill);
@@ -104,7 +105,7 @@ for hull approvals. Hull keeps the session.
     process.stderr.write(`${asks ? "\n" : ""}Go on with: ${["hull chat", ...named, ...again].join(" ")}\n`);
     return exit;
   },
-};
+});
 
 /** Throws `CommandError` for a skill that holds no conversation. Only the server knows which one `plugin:name` means. */
 async function checkMode(server: AdminClient, skill: string): Promise<void> {

@@ -3,13 +3,13 @@ import { readdir, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { removeTree } from "../../container/tree.ts";
-import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { CommandError, defineCommand, EXIT, SWITCH } from "../command.ts";
 import { checkUnlocked } from "../dev/state-lock.ts";
 import { findUpwards } from "../project.ts";
 
 const STATE = "state";
 
-export const command: Command = {
+export const command = defineCommand({
   name: "clean",
   summary: "Remove builds, caches and, with --all, the local state",
   usage: `
@@ -22,12 +22,9 @@ Usage: hull clean [dir] [--all [--yes]]
 Removes the contents of .hull in the project, state only with --all. The next command makes builds and caches again. A folder
 that --state named stays.
 `,
-  async run(argv) {
-    const { values, positionals } = parseFlags(
-      argv,
-      { all: { type: "boolean" }, yes: { type: "boolean" } },
-      1,
-    );
+  flags: { all: SWITCH, yes: SWITCH },
+  words: 1,
+  async run({ values, positionals }) {
     const start = resolve(positionals[0] ?? ".");
     // If the folder does not exist, the user did not mean the project around it.
     if ((await stat(start).catch(() => null))?.isDirectory() !== true)
@@ -48,7 +45,7 @@ that --state named stays.
     );
     return EXIT.ok;
   },
-};
+});
 
 /** Asks if a user can answer; a script must pass --all. */
 async function agreed(state: string): Promise<boolean> {

@@ -1,6 +1,6 @@
 /** `hull daemons`: the daemons of a running Hull. */
 import type { Daemon, DaemonSnapshot, Daemons } from "../../typed/client/api.d.ts";
-import { type Command, EXIT, parseFlags } from "../command.ts";
+import { defineCommand } from "../command.ts";
 import { type ActionInput, actionInput, asking, printList, remoteAction, tailing } from "../remote-action.ts";
 import { factTable, print } from "../report.ts";
 import { FOLLOW_FLAGS, type SessionEvent } from "../session-events.ts";
@@ -25,7 +25,7 @@ const ACTIONS: Record<string, (input: ActionInput) => Promise<number>> = {
   rm,
 };
 
-export const command: Command = {
+export const command = defineCommand({
   name: "daemons",
   summary: "List, follow, wake, stop and remove daemons of a running Hull",
   usage: `
@@ -43,8 +43,9 @@ Usage: hull daemons ls [--url URL] [--json]
 send puts an event into the daemon's queue: JSON, or any other text as it is; - reads it from stdin. tail prints text on
 stdout, wakes and tool calls on stderr. stop waits half a second for the daemon to go idle, then cancels it.
 `,
-  async run(argv) {
-    const { values, positionals } = parseFlags(argv, FOLLOW_FLAGS, 3);
+  flags: FOLLOW_FLAGS,
+  words: 3,
+  async run({ values, positionals }) {
     const named = Object.keys(ACTIONS).filter((known) => known !== "ls" && known !== "send");
     const hint = `hull daemons ls, send <id> <event>, ${named.join("|")} <id>`;
     const usage = {
@@ -54,7 +55,7 @@ stdout, wakes and tool calls on stderr. stop waits half a second for the daemon 
     const asked = remoteAction(ACTIONS, positionals, usage);
     return asked.action(await actionInput("daemons", asked, values));
   },
-};
+});
 
 function ls(input: ActionInput): Promise<number> {
   return printList<Daemons["data"][number]>(input, "/daemons", {
@@ -70,8 +71,7 @@ async function send({ server, path, text: given = "", json }: ActionInput): Prom
   const text = await textOrStdin(given);
   const daemon: ShownDaemon = JSON.parse(await server.send("POST", `${path}/events`, eventOf(text)));
   const { queued_event_count: queued, event_queue_capacity: capacity } = daemon;
-  print(json, daemon, `Stored; ${queued} of ${capacity} events are in the queue.\n`);
-  return EXIT.ok;
+  return print(json, daemon, `Stored; ${queued} of ${capacity} events are in the queue.\n`);
 }
 
 function eventOf(text: string): unknown {
@@ -84,8 +84,7 @@ function eventOf(text: string): unknown {
 
 async function rm({ server, path, id, json }: ActionInput): Promise<number> {
   await server.send("DELETE", path);
-  print(json, { id, removed: true }, `Removed ${id}.\n`);
-  return EXIT.ok;
+  return print(json, { id, removed: true }, `Removed ${id}.\n`);
 }
 
 function shown(json: boolean, daemon: ShownDaemon): number {
@@ -105,6 +104,5 @@ function shown(json: boolean, daemon: ShownDaemon): number {
     ["in flight", inflight_event === undefined ? "" : `event ${inflight_event.seq}`],
     ["said last", daemon.last_iteration_text ?? ""],
   ];
-  print(json, daemon, factTable(facts));
-  return EXIT.ok;
+  return print(json, daemon, factTable(facts));
 }

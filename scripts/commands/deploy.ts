@@ -5,7 +5,7 @@ import { SERVER_FLAGS } from "../admin-client.ts";
 import { BuildCache } from "../build/cache.ts";
 import { printDiagnostics } from "../build/print.ts";
 import { unknownPublicSkills } from "../build/public-skills.ts";
-import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { CommandError, defineCommand, EXIT, SWITCH, VALUE } from "../command.ts";
 import { buildToDeploy } from "../deploy/build-to-deploy.ts";
 import { type Deployed, type Deployment, deploy, dryRun } from "../deploy/deploy.ts";
 import { waitUntilLive } from "../deploy/wait-until-live.ts";
@@ -19,7 +19,7 @@ import { buildOptionsOf, openProject } from "../project.ts";
 import { keptLines } from "../publish/last-published.ts";
 import { runnerFlags, servingConfig } from "../serving-config.ts";
 
-export const command: Command = {
+export const command = defineCommand({
   name: "deploy",
   summary: "Deploy Worker, container, migrations and skills to Cloudflare",
   usage: `
@@ -38,20 +38,17 @@ Usage: hull deploy [dir] [options]
 Makes what the account lacks, migrates the database, stores the skills, and deploys a Worker that is pinned to them, with
 the settings of hull.toml. If a step fails, the previous deployment keeps serving; run the same command again to continue.
 `,
-  async run(argv) {
-    const { values, positionals } = parseFlags(
-      argv,
-      {
-        "dry-run": { type: "boolean" },
-        worker: { type: "string" },
-        config: { type: "string" },
-        "secrets-file": { type: "string" },
-        "no-containers": { type: "boolean" },
-        "keep-going": { type: "boolean" },
-        ...SERVER_FLAGS,
-      },
-      1,
-    );
+  flags: {
+    "dry-run": SWITCH,
+    worker: VALUE,
+    config: VALUE,
+    "secrets-file": VALUE,
+    "no-containers": SWITCH,
+    "keep-going": SWITCH,
+    ...SERVER_FLAGS,
+  },
+  words: 1,
+  async run({ values, positionals }) {
     const project = await openProject(positionals[0]);
     const worker = await workerName(project, values);
     const { domain } = project.config;
@@ -107,7 +104,7 @@ the settings of hull.toml. If a step fails, the previous deployment keeps servin
     process.stdout.write(`\nDeployed ${what} (${counted(deployed.sent, "object")} sent).\n`);
     return report(deployed, config.name, catalog.id);
   },
-};
+});
 
 /** The result of the deployment, and the remaining steps. */
 async function report(

@@ -8,7 +8,7 @@ import { counted } from "../../src/plural.ts";
 import { BuildCache } from "../build/cache.ts";
 import { unknownPublicSkills } from "../build/public-skills.ts";
 import type { BuiltSkill } from "../build/skill.ts";
-import { type Command, EXIT, parseFlags, usageError } from "../command.ts";
+import { defineCommand, SWITCH, untilStopped, usageError, VALUE } from "../command.ts";
 import { parseOrigins } from "../config.ts";
 import { curlFor } from "../dev/curl.ts";
 import { seedDemo } from "../dev/demo.ts";
@@ -21,7 +21,7 @@ import { type LocalServer, startServer } from "../dev/server.ts";
 import { loadEnvironment } from "../dotenv.ts";
 import { openProject, type Project } from "../project.ts";
 
-export const command: Command = {
+export const command = defineCommand({
   name: "dev",
   summary: "Serve the skills on this machine, with watch mode",
   usage: `
@@ -46,29 +46,26 @@ Usage: hull dev [dir] [options]            (alias: hull serve)
 
 Provider keys and *_BASE_URL come from the environment, .env or .dev.vars. They reach the Worker, never the runner.
 `,
-  async run(argv) {
-    const { values, positionals } = parseFlags(
-      argv,
-      {
-        port: { type: "string", short: "p" },
-        host: { type: "string", short: "H" },
-        skills: { type: "string", multiple: true },
-        name: { type: "string" },
-        cors: { type: "string", multiple: true },
-        state: { type: "string" },
-        "no-watch": { type: "boolean" },
-        direct: { type: "boolean" },
-        "no-front": { type: "boolean" },
-        public: { type: "boolean" },
-        mocks: { type: "string" },
-        record: { type: "string" },
-        replay: { type: "string" },
-        realtime: { type: "boolean" },
-        demo: { type: "boolean" },
-        verbose: { type: "boolean" },
-      },
-      1,
-    );
+  flags: {
+    port: { type: "string", short: "p" },
+    host: { type: "string", short: "H" },
+    skills: { type: "string", multiple: true },
+    name: VALUE,
+    cors: { type: "string", multiple: true },
+    state: VALUE,
+    "no-watch": SWITCH,
+    direct: SWITCH,
+    "no-front": SWITCH,
+    public: SWITCH,
+    mocks: VALUE,
+    record: VALUE,
+    replay: VALUE,
+    realtime: SWITCH,
+    demo: SWITCH,
+    verbose: SWITCH,
+  },
+  words: 1,
+  async run({ values, positionals }) {
     const { mocks, record, replay, realtime } = values;
     if (record !== undefined && replay !== undefined) {
       throw usageError("flags_exclude", "--record and --replay exclude each other.");
@@ -111,7 +108,7 @@ Provider keys and *_BASE_URL come from the environment, .env or .dev.vars. They 
     flushCompileCache();
     return untilStopped(server);
   },
-};
+});
 
 function afterMs(ms: number, fire: () => void): () => void {
   const timer = setTimeout(fire, ms);
@@ -155,36 +152,27 @@ function exampleOf(skills: readonly BuiltSkill[]): BuiltSkill | undefined {
 
 /** Shortens lines of requests and executions; prints others only if they report a problem, or with --verbose. */
 function printLine(line: string, from: string, verbose: boolean): void {
-  const entry = parseEntry(line);
-  if (entry?.event === "request") {
-    const { method, path, status, duration_ms, code, request_id, spans } = entry;
+  const entry = parseEntry(line) ?? {};
+  const { event, path, status, code, duration_ms, request_id, session_id, error, stack, spans } = entry;
+  if (event === "request" || event === "execution") {
+    const request = event === "request";
     // Requests of hull dev itself.
-    if (!verbose && Number(status) < 400 && /^\/(_hull\/|healthz$)/.test(String(path))) return;
+    if (request && !verbose && Number(status) < 400 && /^\/(_hull\/|healthz$)/.test(String(path))) return;
+    const { method, skill, execution_id, state } = entry;
+    const what = request ? `${method} ${path} ${status}` : `${skill} ${execution_id} ${state}`;
     const why = code === undefined ? "" : ` ${code}`;
-    process.stdout.write(`${method} ${path} ${status}${why} ${duration_ms} ms ${request_id}\n`);
-    if (entry.error !== undefined) process.stderr.write(`  ${JSON.stringify(entry.error)}\n`);
-    if (entry.stack !== undefined) process.stderr.write(`  ${entry.stack}\n`);
+    process.stdout.write(`${what}${why} ${duration_ms} ms ${request_id}\n`);
+    if (error !== undefined) process.stderr.write(`  ${JSON.stringify(error)}\n`);
+    if (stack !== undefined) process.stderr.write(`  ${stack}\n`);
     process.stdout.write(spanLines(spans));
     return;
   }
-  if (entry?.event === "execution") {
-    const { skill, execution_id, state, duration_ms, code, request_id, spans } = entry;
-    const why = code === undefined ? "" : ` ${code}`;
-    process.stdout.write(`${skill} ${execution_id} ${state}${why} ${duration_ms} ms ${request_id}\n`);
-    if (entry.error !== undefined) process.stderr.write(`  ${JSON.stringify(entry.error)}\n`);
-    process.stdout.write(spanLines(spans));
-    return;
-  }
-  if ((entry?.event === "run" || entry?.event === "run_attempt") && entry.spans !== undefined) {
-    process.stdout.write(`run ${entry.run_id} of ${entry.session_id}\n${spanLines(entry.spans)}`);
+  if (spans !== undefined && (event === "run" || event === "run_attempt" || event === "compaction")) {
+    const what = event === "compaction" ? "compaction" : `run ${entry.run_id}`;
+    process.stdout.write(`${what} of ${session_id}\n${spanLines(spans)}`);
     if (!verbose) return;
   }
-  if (entry?.event === "compaction" && entry.spans !== undefined) {
-    process.stdout.write(`compaction of ${entry.session_id}\n${spanLines(entry.spans)}`);
-    if (!verbose) return;
-  }
-  const notable =
-    from === "hull" || / ended \(|\[wrangler:error\]|✘/.test(line) || reportsProblem(entry?.event);
+  const notable = from === "hull" || / ended \(|\[wrangler:error\]|✘/.test(line) || reportsProblem(event);
   if (notable || verbose) process.stderr.write(`[${from}] ${line}\n`);
 }
 
@@ -209,15 +197,4 @@ function parseEntry(line: string): Record<string, unknown> | null {
   } catch {
     return null;
   }
-}
-
-/** Waits for a signal, stops everything, and returns the exit code. */
-async function untilStopped(server: LocalServer): Promise<number> {
-  const { promise, resolve } = Promise.withResolvers<number>();
-  process.once("SIGINT", () => resolve(EXIT.interrupted));
-  process.once("SIGTERM", () => resolve(EXIT.ok));
-  process.once("SIGHUP", () => resolve(EXIT.ok));
-  const code = await promise;
-  await server.stop();
-  return code;
 }

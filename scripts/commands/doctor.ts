@@ -1,7 +1,7 @@
 /** `hull doctor`: checks what this machine and project need, and says how to fix what is missing. */
 import { styleText } from "node:util";
 import { buildRoots } from "../build/build.ts";
-import { type Command, EXIT, parseFlags } from "../command.ts";
+import { defineCommand, EXIT, SWITCH, VALUE } from "../command.ts";
 import { type Finding, machineChecks, projectChecks } from "../dev/checks.ts";
 import { imageWithAll } from "../needs/images.ts";
 import { shownNeed } from "../needs/needs.ts";
@@ -11,7 +11,7 @@ import { buildOptionsOf, openProject } from "../project.ts";
 const MARKS = { ok: "✔", warning: "!", error: "✘" } as const;
 const STYLES = { ok: "green", warning: "yellow", error: "red" } as const;
 
-export const command: Command = {
+export const command = defineCommand({
   name: "doctor",
   summary: "Check this machine and project, and say how to fix what is missing",
   usage: `
@@ -26,19 +26,16 @@ Usage: hull doctor [dir] [--port N] [--json]
 Checks node, python3, bash, workerd, the port, provider keys, bindings, the runner and the skills.
 Exit code 1 when something is broken; warnings leave it 0.
 `,
-  async run(argv) {
-    const { values, positionals } = parseFlags(
-      argv,
-      { port: { type: "string" }, json: { type: "boolean" }, skills: { type: "boolean" } },
-      1,
-    );
+  flags: { port: VALUE, json: SWITCH, skills: SWITCH },
+  words: 1,
+  async run({ values, positionals }) {
     if (values.skills === true) return reportNeeds(positionals[0], values.json === true);
     const findings = [...(await machineChecks()), ...(await projectChecks(positionals[0], values.port))];
     if (values.json === true) process.stdout.write(`${JSON.stringify(findings, null, 2)}\n`);
     else for (const finding of findings) process.stdout.write(render(finding));
     return findings.some(({ level }) => level === "error") ? EXIT.failed : EXIT.ok;
   },
-};
+});
 
 async function reportNeeds(dir: string | undefined, json: boolean): Promise<number> {
   const project = await openProject(dir);

@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import hull from "../../package.json" with { type: "json" };
-import { type Command, EXIT, parseFlags } from "../command.ts";
+import { defineCommand, EXIT } from "../command.ts";
 import { CONFIG_FILE, loadConfig } from "../config.ts";
 import { nameFrom } from "../deploy/worker-name.ts";
 import { portOf } from "../dev/local-addresses.ts";
@@ -76,7 +76,7 @@ const packageJson = (name: string): string =>
     2,
   )}\n`;
 
-export const command: Command = {
+export const command = defineCommand({
   name: "init",
   summary: "Make a project with starter skills",
   usage: `
@@ -85,8 +85,9 @@ Usage: hull init [dir]
 Writes package.json, tsconfig.json, hull.toml, .gitignore, two skills and a test. It leaves existing files unchanged, and
 says what to add to them.
 `,
-  async run(argv) {
-    const { positionals } = parseFlags(argv, {}, 1);
+  flags: {},
+  words: 1,
+  async run({ positionals }) {
     const dir = resolve(positionals[0] ?? ".");
     const name = nameFrom(basename(dir)) || "my-skills";
     const files: TemplateFile[] = [
@@ -126,7 +127,7 @@ says what to add to them.
     );
     return EXIT.ok;
   },
-};
+});
 
 /**
  * The command that adds Hull to a `package.json` that was there already, unless it names the package: without it, `npx

@@ -1,8 +1,8 @@
 /** `hull keys`: the API keys of a running Hull. */
 
-import { type AdminClient, pathOf, SERVER_FLAGS, serverOf } from "../admin-client.ts";
-import { type Command, EXIT, parseFlags, usageError } from "../command.ts";
-import { actionProblem, printList } from "../remote-action.ts";
+import { pathOf, SERVER_FLAGS, serverOf } from "../admin-client.ts";
+import { defineCommand, EXIT, SWITCH, VALUE } from "../command.ts";
+import { type ActionInput, printList, remoteAction } from "../remote-action.ts";
 
 /** A key in the server's list. */
 interface ListedKey {
@@ -14,9 +14,15 @@ interface ListedKey {
   created_at: string;
 }
 
-const ACTIONS = ["add", "revoke", "list"];
+interface Wanted extends Pick<ActionInput, "server" | "id" | "json"> {
+  tenant?: string;
+  scopes?: string;
+  name?: string;
+}
 
-export const command: Command = {
+const ACTIONS: Record<string, (wanted: Wanted) => Promise<number>> = { add, revoke, list };
+
+export const command = defineCommand({
   name: "keys",
   summary: "Make, list and revoke API keys of a running Hull",
   usage: `
@@ -33,51 +39,32 @@ Usage: hull keys add [--url URL] [--tenant T] [--scopes S,S] [--name N] [--json]
 
 Hull prints a new key once, alone on stdout. A revoked key stops working within 10 seconds.
 `,
-  async run(argv) {
-    const { values, positionals } = parseFlags(
-      argv,
-      {
-        ...SERVER_FLAGS,
-        tenant: { type: "string" },
-        scopes: { type: "string" },
-        name: { type: "string" },
-        json: { type: "boolean" },
-      },
-      2,
-    );
-    const [action = "", id] = positionals;
-    if (!ACTIONS.includes(action) || (action === "revoke") !== (id !== undefined)) {
-      const hint = "hull keys add, hull keys list, hull keys revoke <id>";
-      throw usageError(
-        "bad_arguments",
-        actionProblem(action, ACTIONS, "Name an action; revoke also needs the id of a key."),
-        hint,
-      );
-    }
+  flags: { ...SERVER_FLAGS, tenant: VALUE, scopes: VALUE, name: VALUE, json: SWITCH },
+  words: 2,
+  async run({ values, positionals }) {
+    const { id, action } = remoteAction(ACTIONS, positionals, {
+      question: "Name an action; revoke also needs the id of a key.",
+      hint: "hull keys add, hull keys list, hull keys revoke <id>",
+      alone: ["add", "list"],
+    });
     const server = await serverOf(values, "hull keys … --url https://…");
-    const json = values.json === true;
-    if (action === "revoke") return revoke(server, id ?? "", json);
-    if (action === "list") return list(server, values.tenant, json);
-    const { tenant = "default", scopes = "invoke", name } = values;
-    return add(server, { tenant, scopes: scopes.split(","), ...(name === undefined ? {} : { name }) }, json);
+    return action({ ...values, server, id, json: values.json === true });
   },
-};
+});
 
-async function add(server: AdminClient, wanted: Record<string, unknown>, json: boolean): Promise<number> {
-  const text = await server.send("POST", "/admin/keys", wanted);
+async function add({ server, json, tenant = "default", scopes = "invoke", name }: Wanted): Promise<number> {
+  const text = await server.send("POST", "/admin/keys", { tenant, scopes: scopes.split(","), name });
   const made: ListedKey & { key: string } = JSON.parse(text);
   if (json) process.stdout.write(`${text}\n`);
   else {
     process.stdout.write(`${made.key}\n`);
-    const { id, tenant, scopes } = made;
-    process.stderr.write(
-      `Made ${id} of tenant ${tenant} with ${scopes.join(", ")}. Hull does not show it again.\n`,
-    );
+    const what = `${made.id} of tenant ${made.tenant} with ${made.scopes.join(", ")}`;
+    process.stderr.write(`Made ${what}. Hull does not show it again.\n`);
   }
   return EXIT.ok;
 }
 
-function list(server: AdminClient, tenant: string | undefined, json: boolean): Promise<number> {
+function list({ server, json, tenant }: Wanted): Promise<number> {
   const columns: Record<string, (key: ListedKey) => string | null> = {
     ID: ({ id }) => id,
     KEY: ({ prefix }) => `${prefix}…`,
@@ -89,7 +76,7 @@ function list(server: AdminClient, tenant: string | undefined, json: boolean): P
   return printList({ server, json }, "/admin/keys", columns, tenant === undefined ? {} : { tenant });
 }
 
-async function revoke(server: AdminClient, id: string, json: boolean): Promise<number> {
+async function revoke({ server, id, json }: Wanted): Promise<number> {
   await server.send("DELETE", pathOf("/admin/keys", id));
   process.stdout.write(json ? `${JSON.stringify({ id, revoked: true })}\n` : `Revoked ${id}.\n`);
   return EXIT.ok;

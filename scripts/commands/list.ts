@@ -2,12 +2,12 @@
 import { blocksServing } from "../../src/skill/blocking-findings.ts";
 import { buildRoots } from "../build/build.ts";
 import { printDiagnostics } from "../build/print.ts";
-import { type Command, EXIT, parseFlags } from "../command.ts";
+import { defineCommand, EXIT, SWITCH } from "../command.ts";
 import { oneLine } from "../dev/report.ts";
 import { buildOptionsOf, openProject } from "../project.ts";
 import { table } from "../table.ts";
 
-export const command: Command = {
+export const command = defineCommand({
   name: "list",
   summary: "List the skills with their routes",
   usage: `
@@ -15,8 +15,9 @@ Usage: hull list [dir] [--json]
 
   --json   print {skills, diagnostics}, skills as the cards that GET /skills shows
 `,
-  async run(argv) {
-    const { values, positionals } = parseFlags(argv, { json: { type: "boolean" } }, 1);
+  flags: { json: SWITCH },
+  words: 1,
+  async run({ values, positionals }) {
     const project = await openProject(positionals[0]);
     const result = await buildRoots(project.roots, {
       ...buildOptionsOf(project),
@@ -42,4 +43,4 @@ Usage: hull list [dir] [--json]
     }
     return diagnostics.some(blocksServing) ? EXIT.failed : EXIT.ok;
   },
-};
+});

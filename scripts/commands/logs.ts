@@ -1,9 +1,9 @@
 /** `hull logs`: the events of a session of a running Hull, one per line. */
 import { pathOf, serverOf } from "../admin-client.ts";
-import { type Command, EXIT, parseFlags, usageError } from "../command.ts";
+import { defineCommand, EXIT, SWITCH, usageError } from "../command.ts";
 import { eventNumber, FOLLOW_FLAGS, followSession, type SessionEvent } from "../session-events.ts";
 
-export const command: Command = {
+export const command = defineCommand({
   name: "logs",
   summary: "Print what happened in a session of a running Hull",
   usage: `
@@ -18,16 +18,9 @@ Usage: hull logs <session> [--url URL] [--after N] [--follow] [-v] [--json]
 
 Each line is an event of the session: its number, its name and its main facts, cut to the width of the terminal.
 `,
-  async run(argv) {
-    const { values, positionals } = parseFlags(
-      argv,
-      {
-        ...FOLLOW_FLAGS,
-        follow: { type: "boolean" },
-        verbose: { type: "boolean", short: "v" },
-      },
-      1,
-    );
+  flags: { ...FOLLOW_FLAGS, follow: SWITCH, verbose: { type: "boolean", short: "v" } },
+  words: 1,
+  async run({ values, positionals }) {
     const [id] = positionals;
     if (id === undefined || id === "") {
       throw usageError(
@@ -49,7 +42,7 @@ Each line is an event of the session: its number, its name and its main facts, c
     });
     return EXIT.ok;
   },
-};
+});
 
 /** Characters of a line if the output is not a terminal. */
 const WIDTH = 120;

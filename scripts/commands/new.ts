@@ -4,14 +4,14 @@ import { basename, join, relative, resolve } from "node:path";
 import { PROVIDER_KEY_VARIABLES } from "../../src/secrets.ts";
 import { skillSlug, slugify } from "../../src/skill/slug.ts";
 import { runningServer } from "../admin-client.ts";
-import { type Command, CommandError, EXIT, parseFlags, usageError } from "../command.ts";
+import { CommandError, defineCommand, EXIT, usageError } from "../command.ts";
 import { loadEnvironment } from "../dotenv.ts";
 import { openProject } from "../project.ts";
 import { shellWord } from "../shell-word.ts";
 import { LANGUAGES, starterSkill } from "../templates.ts";
 import { writeNewFiles } from "../write-files.ts";
 
-export const command: Command = {
+export const command = defineCommand({
   name: "new",
   summary: "Make a starter skill",
   usage: `
@@ -22,15 +22,12 @@ Usage: hull new <name> [-l bash|python|ts|llm|proxy|tools|typed] [-d dir]
 
 Example: hull new "Weather report" -l python
 `,
-  async run(argv) {
-    const { values, positionals } = parseFlags(
-      argv,
-      {
-        language: { type: "string", short: "l", default: "bash" },
-        dir: { type: "string", short: "d", default: "skills" },
-      },
-      1,
-    );
+  flags: {
+    language: { type: "string", short: "l", default: "bash" },
+    dir: { type: "string", short: "d", default: "skills" },
+  },
+  words: 1,
+  async run({ values, positionals }) {
     const given = positionals[0]?.trim() ?? "";
     if (given === "") throw usageError("name_missing", "A new skill needs a name.", "hull new <name>");
     const language = LANGUAGES.find((l) => l === values.language);
@@ -79,7 +76,7 @@ Example: hull new "Weather report" -l python
     process.stdout.write(`${lines.join("\n")}\n`);
     return EXIT.ok;
   },
-};
+});
 
 /** The next steps with the new skill in `dir`, below the folder of skills `root`. */
 async function hints(

@@ -10,12 +10,12 @@ import { skillAt } from "../build/one-skill.ts";
 import { printDiagnostics } from "../build/print.ts";
 import { readSources } from "../build/sources.ts";
 import { expandTyped } from "../build/typed.ts";
-import { type Command, EXIT, parseFlags, usageError } from "../command.ts";
+import { defineCommand, EXIT, usageError, VALUE } from "../command.ts";
 import { makeFolder } from "../make-folder.ts";
 import { replaceFile } from "../replace-file.ts";
 import { locateFindings, parseFolder } from "../validate/validate-skill.ts";
 
-export const command: Command = {
+export const command = defineCommand({
   name: "pack",
   summary: "Write one skill as a .skill file",
   usage: `
@@ -28,8 +28,9 @@ The file is a zip of the folder, the same bytes on every machine. It leaves out 
 that .hullignore lists, and in a folder without signature evals next to SKILL.md. For a typed skill, hull pack runs its skill.ts,
 as hull validate does, and adds the files that it defines.
 `,
-  async run(argv) {
-    const { values, positionals } = parseFlags(argv, { out: { type: "string" } }, 1);
+  flags: { out: VALUE },
+  words: 1,
+  async run({ values, positionals }) {
     const [given] = positionals;
     if (given === undefined)
       throw usageError("bad_arguments", "The command needs the folder of a skill.", "hull pack <dir>");
@@ -58,4 +59,4 @@ as hull validate does, and adds the files that it defines.
     process.stdout.write(`${relative(process.cwd(), path)}: ${count}, ${counted(bytes.length, "byte")}\n`);
     return EXIT.ok;
   },
-};
+});

@@ -5,12 +5,12 @@ import { SERVER_FLAGS, target } from "../admin-client.ts";
 import { BuildCache } from "../build/cache.ts";
 import { printDiagnostics } from "../build/print.ts";
 import { unknownPublicSkills } from "../build/public-skills.ts";
-import { type Command, EXIT, parseFlags } from "../command.ts";
+import { defineCommand, EXIT, SWITCH } from "../command.ts";
 import { buildOptionsOf, openProject } from "../project.ts";
 import { buildKeeping, keptLines } from "../publish/last-published.ts";
 import { RegistryClient } from "../publish/registry-client.ts";
 
-export const command: Command = {
+export const command = defineCommand({
   name: "publish",
   summary: "Send the skills to a running Hull",
   usage: `
@@ -27,17 +27,9 @@ Usage: hull publish [dir] [--url URL] [--key KEY] [--keep-going] [--empty]
 Sends missing objects first and switches the catalog last, so that an interrupted publish changes nothing. If somebody else
 publishes meanwhile, it changes nothing either and says so.
 `,
-  async run(argv) {
-    const { values, positionals } = parseFlags(
-      argv,
-      {
-        ...SERVER_FLAGS,
-        "keep-going": { type: "boolean" },
-        empty: { type: "boolean" },
-        rollback: { type: "boolean" },
-      },
-      1,
-    );
+  flags: { ...SERVER_FLAGS, "keep-going": SWITCH, empty: SWITCH, rollback: SWITCH },
+  words: 1,
+  async run({ values, positionals }) {
     const { url, key } = await target(values, "hull publish --url https://…");
     const registry = new RegistryClient(url, key);
     if (values.rollback === true) {
@@ -73,4 +65,4 @@ publishes meanwhile, it changes nothing either and says so.
     );
     return EXIT.ok;
   },
-};
+});

@@ -1,8 +1,8 @@
 /** `hull remove`: removes an uploaded skill from a running Hull. */
 import { pathOf, SERVER_FLAGS, serverOf } from "../admin-client.ts";
-import { type Command, EXIT, parseFlags, usageError } from "../command.ts";
+import { defineCommand, EXIT, usageError } from "../command.ts";
 
-export const command: Command = {
+export const command = defineCommand({
   name: "remove",
   summary: "Remove an uploaded skill from a running Hull",
   usage: `
@@ -13,8 +13,9 @@ Usage: hull remove <slug> [--url URL] [--key KEY]
 
 Runs that are under way finish. To remove a skill that hull publish published, publish again without it.
 `,
-  async run(argv) {
-    const { values, positionals } = parseFlags(argv, SERVER_FLAGS, 1);
+  flags: SERVER_FLAGS,
+  words: 1,
+  async run({ values, positionals }) {
     const [slug] = positionals;
     const server = await serverOf(values, "hull remove <slug> --url https://…");
     if (slug === undefined) {
@@ -24,4 +25,4 @@ Runs that are under way finish. To remove a skill that hull publish published, p
     process.stdout.write(`Removed ${slug}.\n`);
     return EXIT.ok;
   },
-};
+});

@@ -6,10 +6,10 @@ import { counted } from "../../src/plural.ts";
 import { Redactor } from "../../src/redact.ts";
 import { asMock } from "../cassette/as-mocks.ts";
 import { loadCassette, startReplay } from "../cassette/replay.ts";
-import { type Command, EXIT, parseFlags, usageError } from "../command.ts";
+import { defineCommand, EXIT, SWITCH, untilStopped, usageError } from "../command.ts";
 import { freePort, portOf } from "../dev/local-addresses.ts";
 
-export const command: Command = {
+export const command = defineCommand({
   name: "replay",
   summary: "Answer model calls from a cassette, offline",
   usage: `
@@ -22,16 +22,9 @@ Usage: hull replay <cassette> [options]
 A client's base URL is http://localhost:<port>/<provider>, e.g. of OpenAI's SDK http://localhost:4000/openai/v1. Any key
 will do. Record a cassette with: hull dev --record FILE
 `,
-  async run(argv) {
-    const { values, positionals } = parseFlags(
-      argv,
-      {
-        port: { type: "string", short: "p" },
-        realtime: { type: "boolean" },
-        "as-mocks": { type: "boolean" },
-      },
-      1,
-    );
+  flags: { port: { type: "string", short: "p" }, realtime: SWITCH, "as-mocks": SWITCH },
+  words: 1,
+  async run({ values, positionals }) {
     const [file] = positionals;
     if (file === undefined) {
       throw usageError("cassette_not_named", "Name a cassette: hull replay <cassette>.");
@@ -52,14 +45,9 @@ will do. Record a cassette with: hull dev --record FILE
     const providers = [...new Set(cassette.calls.map(({ provider }) => provider))];
     const bases = providers.map((provider) => `  ${url}/${provider}\n`).join("");
     process.stdout.write(`Replays ${counted(cassette.calls.length, "call")} of ${file} on ${url}\n${bases}`);
-    const { promise, resolve: stop } = Promise.withResolvers<number>();
-    process.once("SIGINT", () => stop(EXIT.interrupted));
-    process.once("SIGTERM", () => stop(EXIT.ok));
-    const code = await promise;
-    await server.stop();
-    return code;
+    return untilStopped(server);
   },
-};
+});
 
 async function printMocks({ calls }: Cassette): Promise<number> {
   for (const call of calls) {

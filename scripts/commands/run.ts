@@ -1,10 +1,10 @@
 /** `hull run`: one agent run on a running Hull. */
 import { pathOf, serverOf } from "../admin-client.ts";
 import { RUN_FLAGS, runBody, streamRun } from "../agent-run.ts";
-import { type Command, parseFlags, usageError } from "../command.ts";
+import { defineCommand, usageError, VALUE } from "../command.ts";
 import { textOrStdin } from "../utf8-text.ts";
 
-export const command: Command = {
+export const command = defineCommand({
   name: "run",
   summary: "Run an agent on a running Hull and show what it does",
   usage: `
@@ -19,8 +19,9 @@ Usage: hull run <prompt> [--skill SLUG] [--session ID] [options]
 The prompt - reads stdin. Text goes to stdout, tool calls to stderr. In a session, a call that needs an approval waits:
 hull approvals lists and decides such calls. Exit code 1 if the run fails.
 `,
-  async run(argv) {
-    const { values, positionals } = parseFlags(argv, { ...RUN_FLAGS, skill: { type: "string" } }, 1);
+  flags: { ...RUN_FLAGS, skill: VALUE },
+  words: 1,
+  async run({ values, positionals }) {
     const [given] = positionals;
     if (given === undefined) throw usageError("prompt_missing", "A run needs a prompt.", "hull run <prompt>");
     const prompt = await textOrStdin(given);
@@ -35,4 +36,4 @@ hull approvals lists and decides such calls. Exit code 1 if the run fails.
         process.stderr.write(`  hull approvals approve ${session} ${id}, or: deny\n`);
     });
   },
-};
+});

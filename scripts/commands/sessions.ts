@@ -1,7 +1,7 @@
 /** `hull sessions`: the sessions of a running Hull. */
 import type { Session, SessionRuns, Sessions } from "../../typed/client/api.d.ts";
 import { cancelRun } from "../agent-run.ts";
-import { type Command, CommandError, EXIT, parseFlags, usageError } from "../command.ts";
+import { CommandError, defineCommand, EXIT, SWITCH, usageError, VALUE } from "../command.ts";
 import { type ActionInput, actionInput, printList, remoteAction } from "../remote-action.ts";
 import { factTable, print } from "../report.ts";
 import { FOLLOW_FLAGS, type SessionEvent, tailSession } from "../session-events.ts";
@@ -25,7 +25,7 @@ const ACTIONS: Record<string, (wanted: Wanted) => Promise<number>> = {
   rm,
 };
 
-export const command: Command = {
+export const command = defineCommand({
   name: "sessions",
   summary: "List, follow, message, stop and remove sessions of a running Hull",
   usage: `
@@ -45,16 +45,9 @@ Usage: hull sessions ls [--url URL] [--json]
 tail prints text on stdout, tool calls on stderr. send sends a message to the current run or the next one; - reads it from
 stdin. stop cancels the current run. rm removes the session with its files.
 `,
-  async run(argv) {
-    const { values, positionals } = parseFlags(
-      argv,
-      {
-        ...FOLLOW_FLAGS,
-        delivery: { type: "string" },
-        run: { type: "boolean" },
-      },
-      3,
-    );
+  flags: { ...FOLLOW_FLAGS, delivery: VALUE, run: SWITCH },
+  words: 3,
+  async run({ values, positionals }) {
     const usage = {
       question: "Name an action; all but ls need the id of a session, and send also needs the text.",
       hint: "hull sessions ls, show <id>, tail <id>, send <id> <text>, stop <id>, resume <id>, rm <id>",
@@ -68,7 +61,7 @@ stdin. stop cancels the current run. rm removes the session with its files.
     const input = await actionInput("sessions", asked, values);
     return asked.action({ ...input, delivery, run: values.run === true });
   },
-};
+});
 
 function ls(wanted: Wanted): Promise<number> {
   return printList<Sessions["data"][number]>(wanted, "/sessions", {
@@ -144,7 +137,4 @@ async function rm({ server, path, id, json }: Wanted): Promise<number> {
   return done(json, { id, removed: true }, `Removed ${id}.`);
 }
 
-function done(json: boolean, value: object, line: string): number {
-  print(json, value, `${line}\n`);
-  return EXIT.ok;
-}
+const done = (json: boolean, value: object, line: string): number => print(json, value, `${line}\n`);

@@ -10,11 +10,11 @@ import { printDiagnostics } from "../build/print.ts";
 import { nodeHash } from "../build/skill.ts";
 import { readSources } from "../build/sources.ts";
 import { expandTyped } from "../build/typed.ts";
-import { type Command, EXIT, parseFlags, usageError } from "../command.ts";
+import { defineCommand, EXIT, usageError, VALUE } from "../command.ts";
 import { replaceFile } from "../replace-file.ts";
 import { makeSigningKey, readSigningKey } from "../signing-key.ts";
 
-export const command: Command = {
+export const command = defineCommand({
   name: "sign",
   summary: "Sign a skill, so that nobody can change it unnoticed",
   usage: `
@@ -29,9 +29,9 @@ Usage: hull sign <dir> --key FILE
 Writes SKILL.sig next to SKILL.md: a signature over all bundled files. hull validate, hull build and uploads check it. A change
 of any file needs a new signature. Like hull validate, this command runs a skill.ts to read its tools.
 `,
-  async run(argv) {
-    const flags = { key: { type: "string" }, "new-key": { type: "string" } } as const;
-    const { values, positionals } = parseFlags(argv, flags, 1);
+  flags: { key: VALUE, "new-key": VALUE },
+  words: 1,
+  async run({ values, positionals }) {
     const [given] = positionals;
     const made = values["new-key"];
     if ((made === undefined) === (values.key === undefined) || (made !== undefined && given !== undefined)) {
@@ -66,4 +66,4 @@ of any file needs a new signature. Like hull validate, this command runs a skill
     process.stdout.write(`${relative(process.cwd(), path)}: ${count}, signed by ${key.fingerprint}\n`);
     return EXIT.ok;
   },
-};
+});

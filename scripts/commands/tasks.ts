@@ -1,6 +1,6 @@
 /** `hull tasks`: the tasks of a running Hull. */
 import type { TaskHandle } from "../../src/run/task/handle.ts";
-import { type Command, EXIT, parseFlags, timeoutMs } from "../command.ts";
+import { defineCommand, EXIT, timeoutMs, VALUE } from "../command.ts";
 import { type ActionInput, actionInput, asking, printList, remoteAction, tailing } from "../remote-action.ts";
 import { endedLine, factTable, print } from "../report.ts";
 import { FOLLOW_FLAGS, type SessionEvent } from "../session-events.ts";
@@ -35,7 +35,7 @@ const ACTIONS: Record<string, (wanted: Wanted) => Promise<number>> = {
   resume,
 };
 
-export const command: Command = {
+export const command = defineCommand({
   name: "tasks",
   summary: "List, follow, wait for and close tasks of a running Hull",
   usage: `
@@ -55,8 +55,9 @@ Usage: hull tasks ls [--url URL] [--json]
 send gives the task's agent another task; - reads it from stdin. wait prints the task's answer, and ends with exit code 1
 if it failed. close ends the task and all that it delegated; resume lets a closed one take input again.
 `,
-  async run(argv) {
-    const { values, positionals } = parseFlags(argv, { ...FOLLOW_FLAGS, timeout: { type: "string" } }, 3);
+  flags: { ...FOLLOW_FLAGS, timeout: VALUE },
+  words: 3,
+  async run({ values, positionals }) {
     const named = Object.keys(ACTIONS).filter((known) => known !== "ls" && known !== "send");
     const hint = `hull tasks ls, send <id> <task>, ${named.join("|")} <id>`;
     const usage = {
@@ -67,7 +68,7 @@ if it failed. close ends the task and all that it delegated; resume lets a close
     const timeout_ms = timeoutMs(values.timeout);
     return asked.action({ ...(await actionInput("tasks", asked, values)), timeout_ms });
   },
-};
+});
 
 function ls(wanted: Wanted): Promise<number> {
   return printList<ListedTask>(wanted, "/tasks", {
@@ -120,6 +121,5 @@ function shown(json: boolean, task: ShownTask): number {
     ["tools it lacks", policy_dropped.join(", ")],
     ["answered", result?.summary ?? result?.visible_text ?? ""],
   ];
-  print(json, task, factTable(facts));
-  return EXIT.ok;
+  return print(json, task, factTable(facts));
 }

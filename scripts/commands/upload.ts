@@ -12,11 +12,11 @@ import { skillAt } from "../build/one-skill.ts";
 import { printDiagnostics } from "../build/print.ts";
 import { readSources } from "../build/sources.ts";
 import { expandTyped } from "../build/typed.ts";
-import { type Command, EXIT, parseFlags, usageError } from "../command.ts";
+import { defineCommand, EXIT, SWITCH, usageError } from "../command.ts";
 import { projectProviders } from "../models.ts";
 import { openProject } from "../project.ts";
 
-export const command: Command = {
+export const command = defineCommand({
   name: "upload",
   summary: "Upload one skill to a running Hull, for one tenant",
   usage: `
@@ -30,9 +30,9 @@ Usage: hull upload <dir> [--url URL] [--key KEY] [--json]
 Hull serves the skill at once, to the tenant of the key only. To replace it, upload the same slug again; hull remove removes it.
 docs/security.md lists the limits of an uploaded skill. Like hull validate, this command runs a skill.ts to read its tools.
 `,
-  async run(argv) {
-    const flags = { ...SERVER_FLAGS, json: { type: "boolean" } } as const;
-    const { values, positionals } = parseFlags(argv, flags, 1);
+  flags: { ...SERVER_FLAGS, json: SWITCH },
+  words: 1,
+  async run({ values, positionals }) {
     if (positionals[0] === undefined) {
       throw usageError("bad_arguments", "Upload which folder?", "hull upload <dir> --url https://…");
     }
@@ -76,4 +76,4 @@ docs/security.md lists the limits of an uploaded skill. Like hull validate, this
     process.stdout.write(`${values.json === true ? text : line}\n`);
     return EXIT.ok;
   },
-};
+});

@@ -6,7 +6,7 @@ import type { Diagnostic, JsonObject } from "../../src/skill/manifest.ts";
 import { buildRoots } from "../build/build.ts";
 import { printDiagnostics } from "../build/print.ts";
 import { type RootedDiagnostic, scanRoots } from "../build/roots.ts";
-import { type Command, CommandError, EXIT, parseFlags, usageError } from "../command.ts";
+import { CommandError, defineCommand, EXIT, SWITCH, usageError, VALUE } from "../command.ts";
 import { imageOf, needsWarnings, skillNeeds } from "../needs/skills.ts";
 import { buildOptionsOf, openProject, type Project } from "../project.ts";
 import { checkPrograms } from "../validate/programs.ts";
@@ -16,7 +16,7 @@ import { lint, locateFindings, type ParsedFolder, parseFolder } from "../validat
 const PROFILES = ["strict", "lenient"] as const;
 type Profile = (typeof PROFILES)[number];
 
-export const command: Command = {
+export const command = defineCommand({
   name: "validate",
   summary: "Check skills without building them",
   usage: `
@@ -33,17 +33,9 @@ your variables, files, programs and network, as far as this machine can prevent 
 
 Exit code 0 if everything is valid, 1 if not or if there is no skill, 3 if a path does not exist.
 `,
-  async run(argv) {
-    const { values, positionals } = parseFlags(
-      argv,
-      {
-        profile: { type: "string" },
-        strict: { type: "boolean" },
-        runner: { type: "boolean" },
-        json: { type: "boolean" },
-      },
-      Number.POSITIVE_INFINITY,
-    );
+  flags: { profile: VALUE, strict: SWITCH, runner: SWITCH, json: SWITCH },
+  words: Number.POSITIVE_INFINITY,
+  async run({ values, positionals }) {
     const profile = readProfile(values.profile);
     const checks: Checked[] = [];
     for (const path of positionals.length > 0 ? positionals : [undefined]) {
@@ -73,7 +65,7 @@ Exit code 0 if everything is valid, 1 if not or if there is no skill, 3 if a pat
     const empty = checks.some(({ folders }) => folders.length === 0);
     return fatal || empty ? EXIT.failed : EXIT.ok;
   },
-};
+});
 
 function readProfile(given: string | undefined): Profile | null {
   if (given === undefined) return null;

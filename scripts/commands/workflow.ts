@@ -4,10 +4,10 @@ import { relative } from "node:path";
 import { firstOf } from "../../src/cut.ts";
 import { counted } from "../../src/plural.ts";
 import { type AdminClient, pathOf, SERVER_FLAGS, serverOf } from "../admin-client.ts";
-import { type Command, EXIT, parseFlags, timeoutMs, usageError } from "../command.ts";
+import { defineCommand, EXIT, SWITCH, timeoutMs, unexpectedArgument, usageError, VALUE } from "../command.ts";
 import { readDocument } from "../document-file.ts";
 import { openProject } from "../project.ts";
-import { actionProblem, printList } from "../remote-action.ts";
+import { printList, remoteAction } from "../remote-action.ts";
 import { endedLine, factTable, print } from "../report.ts";
 import { followSession } from "../session-events.ts";
 import { table } from "../table.ts";
@@ -76,7 +76,7 @@ const ACTIONS: Record<string, (wanted: Wanted) => Promise<number>> = {
   fork,
 };
 
-export const command: Command = {
+export const command = defineCommand({
   name: "workflow",
   summary: "Run and test workflows in a running Hull, list, explain, cancel and fork their runs",
   usage: `
@@ -102,37 +102,26 @@ test runs the cases of test files (docs/testing.md): of a folder, those in it an
 those of the project's skills. It prints a line for each case and what differs, and ends with exit code 1 if a case failed, 3 if
 there are none. explain prints one sentence: what the run does, or why it does not continue.
 `,
-  async run(argv) {
-    const flags = {
-      ...SERVER_FLAGS,
-      json: { type: "boolean" },
-      task: { type: "string" },
-      options: { type: "string" },
-      from: { type: "string" },
-      reason: { type: "string" },
-      timeout: { type: "string" },
-    } as const;
-    const { values, positionals } = parseFlags(
-      argv,
-      flags,
-      argv.includes("test") ? Number.POSITIVE_INFINITY : 2,
-    );
+  flags: {
+    ...SERVER_FLAGS,
+    json: SWITCH,
+    task: VALUE,
+    options: VALUE,
+    from: VALUE,
+    reason: VALUE,
+    timeout: VALUE,
+  },
+  words: Number.POSITIVE_INFINITY,
+  async run({ values, positionals }) {
     const [name = "", ...paths] = positionals;
-    const [id = ""] = paths;
-    const action = Object.hasOwn(ACTIONS, name) ? ACTIONS[name] : undefined;
-    if (action === undefined || (name !== "test" && (name === "ls") !== (id === ""))) {
-      const hint =
-        "hull workflow ls, run <file|name> --task TEXT, test [file|folder…], show|explain|cancel|fork <run>";
-      throw usageError(
-        "bad_arguments",
-        actionProblem(
-          name,
-          Object.keys(ACTIONS),
-          "Name an action; run needs a file or a workflow, and show, explain, cancel and fork need the id of a run.",
-        ),
-        hint,
-      );
-    }
+    if (name !== "test" && paths[1] !== undefined) throw unexpectedArgument(paths[1]);
+    const usage = {
+      question:
+        "Name an action; run needs a file or a workflow, and show, explain, cancel and fork need the id of a run.",
+      hint: "hull workflow ls, run <file|name> --task TEXT, test [file|folder…], show|explain|cancel|fork <run>",
+    };
+    const { id, action } =
+      name === "test" ? { id: "", action: test } : remoteAction(ACTIONS, positionals, usage);
     const missing =
       name === "run" && values.task === undefined
         ? "--task"
@@ -143,19 +132,9 @@ there are none. explain prints one sentence: what the run does, or why it does n
     const server = await serverOf(values, `hull workflow ${name} … --url https://…`);
     const { task, options, from, reason, json = false } = values;
     const timeout_ms = timeoutMs(values.timeout) ?? CASE_MS;
-    return action({
-      server,
-      id,
-      paths,
-      timeout_ms,
-      task,
-      options,
-      from,
-      reason,
-      json,
-    });
+    return action({ server, id, paths, timeout_ms, task, options, from, reason, json });
   },
-};
+});
 
 async function run({ server, id, task, options: file, json }: Wanted): Promise<number> {
   const source = DOCUMENT.test(id) ? { graph: (await readDocument(id)).value } : { workflow: id };
@@ -228,8 +207,7 @@ async function show(wanted: Wanted): Promise<number> {
 
 async function explain(wanted: Wanted): Promise<number> {
   const { id, status, explanation } = await recordOf(wanted);
-  print(wanted.json, { id, status, explanation }, `${explanation}\n`);
-  return EXIT.ok;
+  return print(wanted.json, { id, status, explanation }, `${explanation}\n`);
 }
 
 async function cancel({ server, id, reason, json }: Wanted): Promise<number> {
@@ -296,6 +274,5 @@ function shown(json: boolean, run: ShownRun): number {
     stages.length === 0
       ? ""
       : `\n${table([["NODE", "KIND", "OUTCOME", "BRANCH", "ATTEMPTS", "ERROR"], ...stages])}`;
-  print(json, run, `${factTable(facts)}${list}`);
-  return EXIT.ok;
+  return print(json, run, `${factTable(facts)}${list}`);
 }

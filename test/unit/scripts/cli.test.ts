@@ -221,6 +221,7 @@ test("usage errors are exit 2 and suggest the nearest word", async () => {
     [["build", "--out"], /--out needs a value/],
     [["build", "--json=1"], /takes no value/],
     [["list", "a", "b"], /Unexpected argument "b"/],
+    [["workflow", "run", "test", "x", "--task", "t"], /Unexpected argument "x"/],
     [["new"], /needs a name/],
     [["new", "x", "-l", "cobol"], /bash, python, ts, llm, proxy/],
     [["validate", "-q"], /Unknown flag -q/],
