@@ -1,10 +1,23 @@
-/** The folder of one skill that a command names. */
+/** One skill that a command names. */
 import { basename, dirname } from "node:path";
+import type { Diagnostic } from "../../src/skill/manifest.ts";
+import type { SignaturePolicy } from "../../src/skill/trust.ts";
 import { CommandError, EXIT } from "../command.ts";
-import { openProject } from "../project.ts";
+import { openProject, type Project } from "../project.ts";
+import { listFiles } from "./list-files.ts";
+import { printDiagnostics } from "./print.ts";
 import { scanRoots } from "./roots.ts";
 import { findSkills, inspectRoot } from "./scan.ts";
-import type { RootContext, SkillFolder } from "./skill-folder.ts";
+import type { FoundFile, RootContext, SkillFolder } from "./skill-folder.ts";
+import { readSources } from "./sources.ts";
+import { expandTyped, type TypedFolder } from "./typed.ts";
+
+interface OneSkill {
+  folder: SkillFolder;
+  rootContext: RootContext;
+  /** Its project, or itself. */
+  project: Project;
+}
 
 /**
  * Finds it as a build of its project does, since the project's ignore files decide what is bundled. A folder outside of
@@ -12,7 +25,7 @@ import type { RootContext, SkillFolder } from "./skill-folder.ts";
  * @param root absolute
  * @throws CommandError if it is not a skill
  */
-export async function skillAt(root: string): Promise<{ folder: SkillFolder; rootContext: RootContext }> {
+export async function skillAt(root: string): Promise<OneSkill> {
   const own = await openProject(root).catch((error: unknown) => {
     if (error instanceof CommandError && error.exit === EXIT.missing) return null;
     throw error;
@@ -24,13 +37,33 @@ export async function skillAt(root: string): Promise<{ folder: SkillFolder; root
     const { roots, dir } = await openProject(base);
     for (const { rootContext, scan } of scanRoots(roots, dir).scans) {
       const folder = scan.skills.find(({ path }) => path === root);
-      if (folder !== undefined) return { folder, rootContext };
+      if (folder !== undefined) return { folder, rootContext, project: own };
     }
   }
   const rootContext = inspectRoot(root, own.dir);
   const [folder] = findSkills(rootContext).skills;
   if (folder?.within !== "") throw missing(root);
-  return { folder, rootContext };
+  return { folder, rootContext, project: own };
+}
+
+/**
+ * Its bundled files, with those that its skill.ts defines, and the findings about both.
+ * @param signatures as for `expandTyped`
+ * @param kept chooses among the files of the folder
+ */
+export async function readWhole(
+  { folder, rootContext }: OneSkill,
+  signatures: SignaturePolicy | null,
+  kept = (files: FoundFile[]): FoundFile[] => files,
+): Promise<TypedFolder> {
+  const { files, diagnostics } = listFiles(folder, rootContext);
+  const location = { folder: folder.name, file: folder.file };
+  const typed = await expandTyped(folder.path, await readSources(kept(files)), location, signatures);
+  return { ...typed, diagnostics: [...diagnostics, ...typed.diagnostics] };
+}
+
+export function printFindings({ rootContext: { root } }: OneSkill, found: readonly Diagnostic[]): void {
+  printDiagnostics(found.map((diagnostic) => ({ root, diagnostic })));
 }
 
 function missing(root: string): CommandError {

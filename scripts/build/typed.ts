@@ -33,7 +33,7 @@ const LOCATED = "src/typed/located.ts";
 /** Stacks name the sources' lines, not their texts. */
 const STACKS = { sourcemap: "inline", sourcesContent: false } as const satisfies BuildOptions;
 
-interface TypedFolder {
+export interface TypedFolder {
   /** The folder's own files and those made from its skill.ts. */
   files: SourceFile[];
   /** Paths of the handlers made from it. */

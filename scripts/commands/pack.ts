@@ -5,11 +5,7 @@ import { counted } from "../../src/plural.ts";
 import { SIGNATURE_FILE } from "../../src/skill/file-text.ts";
 import { NO_SIGNATURES } from "../../src/skill/trust.ts";
 import { packZip } from "../../src/skill/zip-write.ts";
-import { listFiles } from "../build/list-files.ts";
-import { skillAt } from "../build/one-skill.ts";
-import { printDiagnostics } from "../build/print.ts";
-import { readSources } from "../build/sources.ts";
-import { expandTyped } from "../build/typed.ts";
+import { printFindings, readWhole, skillAt } from "../build/one-skill.ts";
 import { defineCommand, EXIT, usageError, VALUE } from "../command.ts";
 import { makeFolder } from "../make-folder.ts";
 import { replaceFile } from "../replace-file.ts";
@@ -35,27 +31,27 @@ as hull validate does, and adds the files that it defines.
     if (given === undefined)
       throw usageError("bad_arguments", "The command needs the folder of a skill.", "hull pack <dir>");
     const root = resolve(given);
-    const { folder, rootContext } = await skillAt(root);
-    const parsedFolder = await parseFolder(folder, rootContext);
+    const skill = await skillAt(root);
+    const signatures = skill.project.config.signatures ?? NO_SIGNATURES;
+    const parsedFolder = await parseFolder(skill.folder, skill.rootContext, signatures);
     const { parsed } = parsedFolder;
-    const { files, diagnostics } = listFiles(folder, rootContext);
-    // A signature covers the whole folder.
-    const signed = files.some(({ path }) => path === SIGNATURE_FILE);
-    const kept = await readSources(files.filter(({ path }) => signed || !path.startsWith("evals/")));
-    const location = { folder: folder.name, file: folder.file };
-    const { files: sources, diagnostics: typed } = await expandTyped(root, kept, location, NO_SIGNATURES);
-    const all = [...locateFindings(parsedFolder, parsed.diagnostics), ...diagnostics, ...typed];
-    printDiagnostics(all.map((diagnostic) => ({ root: rootContext.root, diagnostic })));
+    const { files, diagnostics } = await readWhole(skill, signatures, (found) => {
+      // A signature covers the whole folder.
+      const signed = found.some(({ path }) => path === SIGNATURE_FILE);
+      return signed ? found : found.filter(({ path }) => !path.startsWith("evals/"));
+    });
+    const all = [...locateFindings(parsedFolder, parsed.diagnostics), ...diagnostics];
+    printFindings(skill, all);
     if (parsed.record === undefined || all.some(({ level }) => level === "error")) {
       process.stderr.write("Nothing was packed: the skill has errors.\n");
       return EXIT.failed;
     }
     const top = basename(root);
-    const bytes = packZip(sources.map((source) => ({ ...source, path: `${top}/${source.path}` })));
+    const bytes = packZip(files.map((source) => ({ ...source, path: `${top}/${source.path}` })));
     const path = join(resolve(values.out ?? "."), `${parsed.record.slug ?? top}.skill`);
     await makeFolder(dirname(path));
     await replaceFile(path, bytes);
-    const count = counted(sources.length, "file");
+    const count = counted(files.length, "file");
     process.stdout.write(`${relative(process.cwd(), path)}: ${count}, ${counted(bytes.length, "byte")}\n`);
     return EXIT.ok;
   },

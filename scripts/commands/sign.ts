@@ -4,12 +4,8 @@ import { join, relative, resolve } from "node:path";
 import { counted } from "../../src/plural.ts";
 import { SIGNATURE_FILE } from "../../src/skill/file-text.ts";
 import { signFiles } from "../../src/skill/signature.ts";
-import { listFiles } from "../build/list-files.ts";
-import { skillAt } from "../build/one-skill.ts";
-import { printDiagnostics } from "../build/print.ts";
+import { printFindings, readWhole, skillAt } from "../build/one-skill.ts";
 import { nodeHash } from "../build/skill.ts";
-import { readSources } from "../build/sources.ts";
-import { expandTyped } from "../build/typed.ts";
 import { defineCommand, EXIT, usageError, VALUE } from "../command.ts";
 import { replaceFile } from "../replace-file.ts";
 import { makeSigningKey, readSigningKey } from "../signing-key.ts";
@@ -44,22 +40,14 @@ of any file needs a new signature. Like hull validate, this command runs a skill
       return EXIT.ok;
     }
     const root = resolve(given);
-    const { folder, rootContext } = await skillAt(root);
-    const { files, diagnostics } = listFiles(folder, rootContext);
-    const location = { folder: folder.name, file: folder.file };
-    const { files: sources, diagnostics: typed } = await expandTyped(
-      root,
-      await readSources(files),
-      location,
-      null,
-    );
-    const all = [...diagnostics, ...typed];
-    printDiagnostics(all.map((diagnostic) => ({ root: rootContext.root, diagnostic })));
-    if (all.some(({ level }) => level === "error")) {
+    const skill = await skillAt(root);
+    const { files, diagnostics } = await readWhole(skill, null);
+    printFindings(skill, diagnostics);
+    if (diagnostics.some(({ level }) => level === "error")) {
       process.stderr.write("Nothing was signed: the skill has errors.\n");
       return EXIT.failed;
     }
-    const signed = sources.filter(({ path }) => path !== SIGNATURE_FILE);
+    const signed = files.filter(({ path }) => path !== SIGNATURE_FILE);
     const path = join(root, SIGNATURE_FILE);
     await replaceFile(path, await signFiles(signed, key, nodeHash));
     const count = counted(signed.length, "file");

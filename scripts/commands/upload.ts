@@ -7,14 +7,9 @@ import type { Diagnostic } from "../../src/skill/manifest.ts";
 import { packTar } from "../../src/skill/tar.ts";
 import { NO_SIGNATURES } from "../../src/skill/trust.ts";
 import { AdminClient, SERVER_FLAGS, target } from "../admin-client.ts";
-import { listFiles } from "../build/list-files.ts";
-import { skillAt } from "../build/one-skill.ts";
-import { printDiagnostics } from "../build/print.ts";
-import { readSources } from "../build/sources.ts";
-import { expandTyped } from "../build/typed.ts";
+import { printFindings, readWhole, skillAt } from "../build/one-skill.ts";
 import { defineCommand, EXIT, SWITCH, usageError } from "../command.ts";
 import { projectProviders } from "../models.ts";
-import { openProject } from "../project.ts";
 
 export const command = defineCommand({
   name: "upload",
@@ -38,40 +33,34 @@ docs/security.md lists the limits of an uploaded skill. Like hull validate, this
     }
     const { url, key } = await target(values, "hull upload <dir> --url https://…");
     const root = resolve(positionals[0]);
-    const project = await openProject(root);
-    const { folder, rootContext } = await skillAt(root);
-    const print = (found: readonly Diagnostic[]): void =>
-      printDiagnostics(found.map((diagnostic) => ({ root: rootContext.root, diagnostic })));
-    const { files, diagnostics } = listFiles(folder, rootContext);
-    const location = { folder: folder.name, file: folder.file };
-    const {
-      files: sources,
-      diagnostics: typed,
-      locations,
-    } = await expandTyped(
-      root,
-      await readSources(files),
-      location,
+    const skill = await skillAt(root);
+    const { folder, project } = skill;
+    const { files, diagnostics, locations } = await readWhole(
+      skill,
       project.config.signatures ?? NO_SIGNATURES,
     );
     // Already checked as an upload here; the server adds the key's tenant to the record.
     const providers = projectProviders(project.models, []);
+    const location = { folder: folder.name, file: folder.file };
     const here = { ...location, providers, workflows: readSkillGraph, uploadedBy: "me" };
-    const { skill, diagnostics: found } = await assembleSkill(sources, here);
-    const all = [...diagnostics, ...typed, ...found];
+    const { skill: assembled, diagnostics: found } = await assembleSkill(files, here);
+    const all = [...diagnostics, ...found];
     const base = folder.file.slice(0, -"SKILL.md".length);
-    if (skill === null || all.some(blocksServing)) {
-      print(locations === null ? all : all.map((finding) => locations.pointed(finding, base)));
+    if (assembled === null || all.some(blocksServing)) {
+      printFindings(skill, locations === null ? all : all.map((finding) => locations.pointed(finding, base)));
       process.stderr.write("Nothing was uploaded: the skill has errors.\n");
       return EXIT.failed;
     }
-    print(diagnostics);
-    const { slug, method, route } = skill.card;
+    printFindings(skill, diagnostics);
+    const { slug, method, route } = assembled.card;
     const server = new AdminClient(url, key);
-    const text = await server.send("PUT", `/_hull/skills/${slug}`, packTar(sources));
+    const text = await server.send("PUT", `/_hull/skills/${slug}`, packTar(files));
     const saved: { digest: string; warnings: Diagnostic[] } = JSON.parse(text);
     // The server knows no folder above the skill's.
-    print(saved.warnings.map((finding) => ({ ...finding, file: `${base}${finding.file}` })));
+    printFindings(
+      skill,
+      saved.warnings.map((finding) => ({ ...finding, file: `${base}${finding.file}` })),
+    );
     const line = `Uploaded ${slug} as ${saved.digest.slice(0, 12)}: ${method} ${new URL(route, url)}`;
     process.stdout.write(`${values.json === true ? text : line}\n`);
     return EXIT.ok;

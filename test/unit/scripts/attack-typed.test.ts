@@ -153,9 +153,12 @@ describe("with a signature", () => {
   test("attack: without the signature that the project or the skill requires, it does not run", async () => {
     const config = '[signatures]\nrequire = "all"\n';
     const project = folder({ "hull.toml": config, "skills/curious/skill.ts": ran });
-    const output = await hull("validate", project);
-    expect(output).toContain("signature_missing");
-    expect(output).not.toContain("it was run");
+    const dir = join(project, "skills/curious");
+    for (const args of [["validate"], ["pack"], ["upload", "--url", "http://127.0.0.1:9"]]) {
+      const output = await hull(...args, dir);
+      expect([args[0], output]).toEqual([args[0], expect.stringContaining("signature_missing")]);
+      expect([args[0], output]).toEqual([args[0], expect.not.stringContaining("it was run")]);
+    }
     const text = "---\nname: curious\ndescription: d\nrequire-signature: true\n---\nBody.\n";
     const own = folder({ "skills/curious/skill.ts": ran, "skills/curious/SKILL.md": text });
     expect(await hull("validate", own)).toContain("signature_missing");
