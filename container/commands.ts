@@ -1,6 +1,6 @@
 /** Finds the file that a command starts. */
 import { execFile } from "node:child_process";
-import { accessSync, closeSync, constants, openSync, readSync, statSync } from "node:fs";
+import { accessSync, closeSync, constants, openSync, readSync, type Stats, statSync } from "node:fs";
 import { isAbsolute, join, relative, resolve, sep } from "node:path";
 import type { Environment } from "./environment.ts";
 
@@ -83,23 +83,20 @@ export class Commands {
   }
 }
 
-/** Whether a path is a regular file's. */
-export function isFile(path: string): boolean {
+/** `null`: there is nothing, or nothing that the runner may look at. */
+function statsOf(path: string): Stats | null {
   try {
-    return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+    return statSync(path, { throwIfNoEntry: false }) ?? null;
   } catch {
-    return false;
+    return null;
   }
 }
 
+/** Whether a path is a regular file's. */
+export const isFile = (path: string): boolean => statsOf(path)?.isFile() === true;
+
 /** Whether a path is a folder's. */
-export function isFolder(path: string): boolean {
-  try {
-    return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
-  } catch {
-    return false;
-  }
-}
+export const isFolder = (path: string): boolean => statsOf(path)?.isDirectory() === true;
 
 function isExecutable(path: string): boolean {
   if (!isFile(path)) return false;

@@ -10,7 +10,7 @@ const GONE_POLL_MS = 5;
 
 /** A process that leaves the group can be found by the id in its environment, unless it removes the id. */
 export class DirectLauncher implements Launcher {
-  readonly #sweep = new Sweep(killProcessesOf);
+  readonly #sweep = new Sweep();
 
   launch(launch: Launch): Launched {
     const opened: number[] = [];

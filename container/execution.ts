@@ -1,6 +1,7 @@
 /** The life of one execution: queued, receiving its input, running, ended. */
 import type { ServerResponse } from "node:http";
 import type { Readable, Writable } from "node:stream";
+import { bytesWithin, concat } from "../src/bytes.ts";
 import {
   DEPENDENCIES_FAULT,
   type EndedStatus,
@@ -454,12 +455,7 @@ export class Execution {
 async function wholeOf({ stdin }: Input): Promise<Uint8Array> {
   if (stdin === null) return new Uint8Array();
   if (stdin.rest === null) return stdin.head;
-  const chunks = [stdin.head];
-  let size = stdin.head.length;
-  for await (const chunk of stdin.rest) {
-    size += chunk.length;
-    if (size > MAX_ARGUMENTS_BYTES) throw new Refused("bad_request", "The handler's arguments are too long.");
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
+  const rest = await bytesWithin(stdin.rest, MAX_ARGUMENTS_BYTES - stdin.head.length);
+  if (rest === null) throw new Refused("bad_request", "The handler's arguments are too long.");
+  return concat([stdin.head, rest]);
 }

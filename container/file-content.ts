@@ -21,7 +21,7 @@ export async function readOnce(
 ): Promise<{ sha256: string; size: number } | null> {
   const hash = createHash("sha256");
   let size = 0;
-  for await (const bytes of pieces(from, Number.POSITIVE_INFINITY)) {
+  for await (const bytes of pieces(from)) {
     size += bytes.length;
     if (size > limit) return null;
     hash.update(bytes);
@@ -30,11 +30,16 @@ export async function readOnce(
   return { sha256: hash.digest("hex"), size };
 }
 
-export async function* pieces(file: FileHandle, size: number): AsyncGenerator<Uint8Array, void> {
-  const buffer = Buffer.allocUnsafe(MAX_FRAME_BYTES);
+/** The bytes of a file, to its end. @param size so many of them, or a RangeError if the file has shrunk */
+export async function* pieces(
+  file: FileHandle,
+  size = Number.POSITIVE_INFINITY,
+): AsyncGenerator<Uint8Array, void> {
+  const buffer = Buffer.allocUnsafe(Math.min(MAX_FRAME_BYTES, size));
   for (let at = 0; at < size; ) {
     const { bytesRead } = await file.read(buffer, 0, Math.min(buffer.length, size - at), at);
-    if (bytesRead === 0) return;
+    if (bytesRead === 0 && size === Number.POSITIVE_INFINITY) return;
+    if (bytesRead === 0) throw new RangeError("a file shrank while it was read");
     yield buffer.subarray(0, bytesRead);
     at += bytesRead;
   }

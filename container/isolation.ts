@@ -111,7 +111,7 @@ export async function isolate(options: RunnerOptions, commands: Commands, state:
   const kept = launcher === null ? null : spawners;
   return {
     launcher: launcher ?? new DirectLauncher(),
-    spawners: launcher === null ? null : spawners,
+    spawners: kept,
     cgroups,
     group: childUid,
     enforced: {
@@ -146,7 +146,8 @@ async function findSpawners(
       if (checked.python === null) {
         const landlock = landlockSupport(options, checked, state);
         warnOfSkillsPath(options, checked, landlock.state);
-        const common = {
+        const usual = {
+          argv,
           private: options.childUid !== null,
           seccomp: false,
           networkNamespaces: false,
@@ -154,18 +155,13 @@ async function findSpawners(
           state: landlock.state,
           warm: false,
         };
-        const usual = { argv, ...common };
-        const networked = { argv: [...toUid(options), python], ...common };
+        const networked = { ...usual, argv: [...toUid(options), python] };
         const seccomp = canBlockNetwork(options, checked);
         const hidden = !usual.private || usual.state !== null;
         const loopback =
           hidden && (seccomp || !options.egress) ? { ...usual, networkNamespaces: true } : null;
-        const listed = await findListed(
-          options,
-          python,
-          Pipes.directory(state, landlock.state !== null),
-          landlock.state,
-        );
+        const gateway = join(Pipes.directory(state, landlock.state !== null), "egress-proxy");
+        const listed = await findListed(options, python, { ...usual, gateway });
         return {
           python,
           usual,
@@ -220,8 +216,7 @@ function warnOfSkillsPath({ childUid }: RunnerOptions, { skills_path }: Checks, 
 async function findListed(
   options: RunnerOptions,
   python: string,
-  dir: string,
-  state: string | null,
+  usual: NonNullable<SpawnerCommands["listed"]>,
 ): Promise<SpawnerCommands["listed"]> {
   if (!options.egress || !options.declaredNetwork) return null;
   const uid = toUid(options);
@@ -234,17 +229,7 @@ async function findListed(
   const failures: string[] = [];
   for (const way of ways) {
     const failure = await probe([...way, python, "-I", "-S", "-c", listens, String(GATEWAY_PORT)]);
-    const argv = [...way, python];
-    if (failure === null)
-      return {
-        argv,
-        private: options.childUid !== null,
-        seccomp: false,
-        networkNamespaces: false,
-        gateway: join(dir, "egress-proxy"),
-        state,
-        warm: false,
-      };
+    if (failure === null) return { ...usual, argv: [...way, python] };
     failures.push(failure);
   }
   log("warn", "declared_hosts_not_enforced", { reason: failures.join("; ") });

@@ -1,5 +1,6 @@
 /** The multipart body of `POST /v1/executions`: the field `spec`, then files, then `stdin`, streamed in this order. */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { bytesWithin } from "../src/bytes.ts";
 import { boundaryOf, MultipartReader } from "../src/tool/multipart-reader.ts";
 import { Refused } from "./refusal.ts";
 
@@ -40,14 +41,9 @@ export class MultipartBody {
   async spec(): Promise<string> {
     const part = await this.#reader.next();
     if (part?.name !== "spec") throw new Refused("bad_request", "The first part must be the spec.");
-    const chunks: Uint8Array[] = [];
-    let size = 0;
-    for await (const chunk of part.body) {
-      size += chunk.length;
-      if (size > MAX_SPEC_BYTES) throw new Refused("bad_request", "The spec is too long.");
-      chunks.push(chunk);
-    }
-    return Buffer.concat(chunks).toString();
+    const bytes = await bytesWithin(part.body, MAX_SPEC_BYTES);
+    if (bytes === null) throw new Refused("bad_request", "The spec is too long.");
+    return Buffer.from(bytes.buffer).toString();
   }
 
   /** The next part, or null after the last one. @throws Refused, BodyCut */

@@ -1,157 +1,116 @@
 /** The runner's command line. */
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
-
-export interface RunnerOptions {
-  /** 0 lets the system choose. */
-  port: number;
-  host: string;
-  /** Folder of bundles, journal and scratch. */
-  stateDir: string;
-  /** Null: `PUT /v1/secret` delivers the secret once. */
-  secretFile: string | null;
-  /** The most simultaneous executions. */
-  concurrency: number;
-  /** Places in the queue. */
-  queue: number;
-  queueTimeoutMs: number;
-  /** The most simultaneous MCP servers. */
-  mcpServers: number;
-  /** Time between SIGTERM and SIGKILL for processes that the drain stops. */
-  graceMs: number;
-  /** Time for running work after SIGTERM. */
-  drainMs: number;
-  /** Disk for unpacked bundles; above it the least recently used are removed. */
-  bundleBytes: number;
-  /** Disk for sessions' folders; above it the folders unused for longest are removed. */
-  workspaceBytes: number;
-  journalBytes: number;
-  journalMs: number;
-  /** The number of processes that start the executions' processes; 0: the runner starts them itself. */
-  spawners: number;
-  /** The uid, and gid, of the executions' processes; null: the runner's own. */
-  childUid: number | null;
-  /** The program that changes the uid: `setpriv`, or a copy of it that has the capabilities which the runner lacks. */
-  setpriv: string;
-  /** Limit of each execution, by cgroup; null: no limit. */
-  memoryBytes: number | null;
-  maxProcesses: number | null;
-  /** Whether processes reach the network. */
-  egress: boolean;
-  /** Whether handlers of tools that declare no network get none; otherwise they have the network of every process. */
-  declaredNetwork: boolean;
-  /** Whether the packages of Python handlers may be fetched. */
-  installs: boolean;
-  /** Time limit of one installation of packages. */
-  installMs: number;
-  /** Exit when stdin ends, because the runner's parent is then gone. */
-  exitWithParent: boolean;
-}
+import * as z from "zod/mini";
 
 export class UsageError extends Error {
   override name = "UsageError";
 }
 
-const NUMBERS = {
-  port: { fallback: 0, least: 0, most: 65535 },
-  concurrency: { fallback: Math.max(4, 2 * availableParallelism()), least: 1, most: 4096 },
-  queue: { fallback: 256, least: 0, most: 65536 },
-  "queue-timeout-ms": { fallback: 10_000, least: 1, most: 600_000 },
-  "mcp-servers": { fallback: Math.max(8, 4 * availableParallelism()), least: 0, most: 4096 },
-  "grace-ms": { fallback: 2000, least: 0, most: 600_000 },
-  "drain-ms": { fallback: 30_000, least: 0, most: 3_600_000 },
-  "bundle-bytes": { fallback: 4 * 1024 ** 3, least: 1, most: Number.MAX_SAFE_INTEGER },
-  "workspace-bytes": { fallback: 2 * 1024 ** 3, least: 1, most: Number.MAX_SAFE_INTEGER },
-  "journal-bytes": { fallback: 1024 ** 3, least: 0, most: Number.MAX_SAFE_INTEGER },
-  "journal-ms": { fallback: 600_000, least: 0, most: 86_400_000 },
-  "install-ms": { fallback: 180_000, least: 1, most: 3_600_000 },
-  spawners: { fallback: Math.min(4, availableParallelism()), least: 0, most: 64 },
-} as const;
+const MOST = Number.MAX_SAFE_INTEGER;
 
-/** Numbers without a default. */
-const OPTIONAL = {
-  "child-uid": { least: 1, most: 2 ** 31 },
-  "memory-bytes": { least: 1024 ** 2, most: Number.MAX_SAFE_INTEGER },
-  "max-processes": { least: 1, most: 4_194_304 },
-} as const;
+const integer = (least: number, most: number) =>
+  z.pipe(
+    z.transform(Number),
+    z.custom<number>(
+      (value) => typeof value === "number" && Number.isInteger(value) && value >= least && value <= most,
+      `must be an integer from ${least} to ${most}`,
+    ),
+  );
+const optional = (least: number, most: number) => z._default(z.nullable(integer(least, most)), null);
+/** An empty text counts as none. */
+const text = <T>(otherwise: T) =>
+  z.pipe(
+    z.optional(z.string()),
+    z.transform((given) => given || otherwise),
+  );
+const word = <const T extends readonly [string, string]>([first, second]: T) =>
+  z.enum([first, second], `must be \`${first}\` or \`${second}\``);
+const SWITCH = word(["on", "off"]);
+
+/** The flags in camel case: `queueTimeoutMs` is `--queue-timeout-ms`. */
+const flags = z.object({
+  /** 0 lets the system choose. */
+  port: z._default(integer(0, 65535), 0),
+  host: text("127.0.0.1"),
+  /** Folder of bundles, journal and scratch. */
+  state: text(null),
+  /** Null: `PUT /v1/secret` delivers the secret once. */
+  secretFile: text(null),
+  /** The most simultaneous executions. */
+  concurrency: z._default(integer(1, 4096), Math.max(4, 2 * availableParallelism())),
+  /** Places in the queue. */
+  queue: z._default(integer(0, 65536), 256),
+  queueTimeoutMs: z._default(integer(1, 600_000), 10_000),
+  /** The most simultaneous MCP servers. */
+  mcpServers: z._default(integer(0, 4096), Math.max(8, 4 * availableParallelism())),
+  /** Time between SIGTERM and SIGKILL for processes that the drain stops. */
+  graceMs: z._default(integer(0, 600_000), 2000),
+  /** Time for running work after SIGTERM. */
+  drainMs: z._default(integer(0, 3_600_000), 30_000),
+  /** Disk for unpacked bundles; above it the least recently used are removed. */
+  bundleBytes: z._default(integer(1, MOST), 4 * 1024 ** 3),
+  /** Disk for sessions' folders; above it the folders unused for longest are removed. */
+  workspaceBytes: z._default(integer(1, MOST), 2 * 1024 ** 3),
+  journalBytes: z._default(integer(0, MOST), 1024 ** 3),
+  journalMs: z._default(integer(0, 86_400_000), 600_000),
+  /** The number of processes that start the executions' processes; 0: the runner starts them itself. */
+  spawners: z._default(integer(0, 64), Math.min(4, availableParallelism())),
+  /** The uid, and gid, of the executions' processes; null: the runner's own. */
+  childUid: optional(1, 2 ** 31),
+  /** The program that changes the uid: `setpriv`, or a copy of it that has the capabilities which the runner lacks. */
+  setpriv: text("setpriv"),
+  /** Limit of each execution, by cgroup; null: no limit. */
+  memoryBytes: optional(1024 ** 2, MOST),
+  maxProcesses: optional(1, 4_194_304),
+  /** Whether handlers of tools that declare no network get none; otherwise they have the network of every process. */
+  network: z._default(word(["declared", "open"]), "declared"),
+  /** Whether the packages of Python handlers may be fetched; null: if processes reach the network. */
+  installs: z._default(z.nullable(SWITCH), null),
+  /** Time limit of one installation of packages. */
+  installMs: z._default(integer(1, 3_600_000), 180_000),
+  /** Exit when stdin ends, because the runner's parent is then gone. */
+  exitWithParent: z._default(z.boolean(), false),
+});
+
+export type RunnerOptions = ReturnType<typeof parseOptions>;
 
 /**
  * Reads the flags of `container/main.ts`; from `environment` `HULL_RUNNER_FLAGS`, which come before them, and
- * `HULL_RUNNER_EGRESS`.
+ * `HULL_RUNNER_EGRESS`, which says whether processes reach the network.
  * @throws UsageError for an unknown flag, a missing `--state` or a value out of range.
  */
-export function parseOptions(argv: string[], environment: NodeJS.ProcessEnv): RunnerOptions {
-  const text = { type: "string" } as const;
-  const names = [...Object.keys(NUMBERS), ...Object.keys(OPTIONAL)];
-  const options = {
-    host: text,
-    state: text,
-    "secret-file": text,
-    setpriv: text,
-    installs: text,
-    network: text,
-    "exit-with-parent": { type: "boolean" } as const,
-    ...Object.fromEntries(names.map((name) => [name, text])),
-  };
-  let values: Record<string, string | boolean | undefined>;
+export function parseOptions(argv: string[], environment: NodeJS.ProcessEnv) {
+  const names = Object.keys(flags.shape).map((name) => [kebab(name), name] as const);
+  const known = names.map(([flag, name]) => {
+    const type: "boolean" | "string" = name === "exitWithParent" ? "boolean" : "string";
+    return [flag, { type }] as const;
+  });
+  const first = (environment.HULL_RUNNER_FLAGS ?? "").split(" ").filter(Boolean);
+  let given: Record<string, unknown>;
   try {
-    const first = (environment.HULL_RUNNER_FLAGS ?? "").split(" ").filter(Boolean);
-    ({ values } = parseArgs({ args: [...first, ...argv], options, strict: true }));
+    given = parseArgs({ args: [...first, ...argv], options: Object.fromEntries(known), strict: true }).values;
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message : String(error));
   }
-  const within = (name: string, least: number, most: number): number | null => {
-    if (values[name] === undefined) return null;
-    const value = Number(values[name]);
-    if (Number.isInteger(value) && value >= least && value <= most) return value;
-    throw new UsageError(`--${name} must be an integer from ${least} to ${most}`);
-  };
-  const number = (name: keyof typeof NUMBERS): number =>
-    within(name, NUMBERS[name].least, NUMBERS[name].most) ?? NUMBERS[name].fallback;
-  const optional = (name: keyof typeof OPTIONAL): number | null =>
-    within(name, OPTIONAL[name].least, OPTIONAL[name].most);
-  const string = (name: string): string | null => {
-    const value = values[name];
-    return typeof value === "string" && value !== "" ? value : null;
-  };
-  const stateDir = string("state");
-  if (stateDir === null) throw new UsageError("--state DIR is required");
-  const egress = readSwitch("HULL_RUNNER_EGRESS", environment.HULL_RUNNER_EGRESS ?? "on");
+  const read = flags.safeParse(Object.fromEntries(names.map(([flag, name]) => [name, given[flag]])));
+  if (!read.success) {
+    const [issue] = read.error.issues;
+    throw new UsageError(`--${kebab(String(issue?.path[0]))} ${issue?.message}`);
+  }
+  const { state, network, installs, ...options } = read.data;
+  if (state === null) throw new UsageError("--state DIR is required");
+  const asked = SWITCH.safeParse(environment.HULL_RUNNER_EGRESS ?? "on");
+  if (!asked.success) throw new UsageError(`HULL_RUNNER_EGRESS ${asked.error.issues[0]?.message}`);
+  const egress = asked.data === "on";
   return {
-    port: number("port"),
-    host: string("host") ?? "127.0.0.1",
-    stateDir,
-    secretFile: string("secret-file"),
-    concurrency: number("concurrency"),
-    queue: number("queue"),
-    queueTimeoutMs: number("queue-timeout-ms"),
-    mcpServers: number("mcp-servers"),
-    graceMs: number("grace-ms"),
-    drainMs: number("drain-ms"),
-    bundleBytes: number("bundle-bytes"),
-    workspaceBytes: number("workspace-bytes"),
-    journalBytes: number("journal-bytes"),
-    journalMs: number("journal-ms"),
-    spawners: number("spawners"),
-    childUid: optional("child-uid"),
-    setpriv: string("setpriv") ?? "setpriv",
-    memoryBytes: optional("memory-bytes"),
-    maxProcesses: optional("max-processes"),
+    ...options,
+    stateDir: state,
     egress,
-    declaredNetwork:
-      readWord("--network", string("network") ?? "declared", ["declared", "open"]) === "declared",
+    declaredNetwork: network === "declared",
     // Without network, handlers cannot install their packages either, unless the flags say otherwise.
-    installs: readSwitch("--installs", string("installs") ?? (egress ? "on" : "off")),
-    installMs: number("install-ms"),
-    exitWithParent: values["exit-with-parent"] === true,
+    installs: installs === null ? egress : installs === "on",
   };
 }
 
-function readSwitch(name: string, value: string): boolean {
-  return readWord(name, value, ["on", "off"]) === "on";
-}
-
-function readWord(name: string, value: string, [first, second]: [string, string]): string {
-  if (value === first || value === second) return value;
-  throw new UsageError(`${name} must be \`${first}\` or \`${second}\``);
-}
+const kebab = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);

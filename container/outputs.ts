@@ -1,7 +1,8 @@
 /** The output files of an execution. */
 import { createHash } from "node:crypto";
 import type { FileHandle } from "node:fs/promises";
-import { FRAME, type FrameType, MAX_FRAME_BYTES } from "../src/tool/protocol.ts";
+import { FRAME, type FrameType } from "../src/tool/protocol.ts";
+import { pieces } from "./file-content.ts";
 import { OUTPUT, OUTPUT_FILE } from "./scratch.ts";
 import type { Tree } from "./tree.ts";
 
@@ -62,18 +63,8 @@ async function sendFile(
   send: (type: FrameType, payload: Uint8Array) => Promise<void> | undefined,
 ): Promise<void> {
   const hash = createHash("sha256");
-  for await (const part of readParts(handle, size)) hash.update(part);
+  for await (const part of pieces(handle, size)) hash.update(part);
   const header = { filename, size, sha256: hash.digest("hex") };
   await send(FRAME.file, Buffer.from(JSON.stringify(header)));
-  for await (const part of readParts(handle, size)) await send(FRAME.fileBytes, part);
-}
-
-async function* readParts(handle: FileHandle, size: number): AsyncGenerator<Uint8Array> {
-  const buffer = Buffer.allocUnsafe(Math.min(MAX_FRAME_BYTES, size));
-  for (let at = 0; at < size; ) {
-    const { bytesRead } = await handle.read(buffer, 0, Math.min(buffer.length, size - at), at);
-    if (bytesRead === 0) throw new RangeError("an output file shrank while it was read");
-    yield buffer.subarray(0, bytesRead);
-    at += bytesRead;
-  }
+  for await (const part of pieces(handle, size)) await send(FRAME.fileBytes, part);
 }

@@ -1,5 +1,6 @@
 /** The runner's routes. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { bytesWithin } from "../src/bytes.ts";
 import type { TicketSubject } from "../src/tool/protocol.ts";
 import { MIN_SECRET_CHARS } from "./auth.ts";
 import type { Bundles } from "./bundles.ts";
@@ -127,14 +128,9 @@ async function takeSecret(
 
 /** The whole body. @throws Refused with the reason `tooLong` */
 async function textOf(request: IncomingMessage, limit: number, tooLong: string): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of request) {
-    size += chunk.length;
-    if (size > limit) throw new Refused("bad_request", tooLong);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString("utf8");
+  const bytes = await bytesWithin(request, limit);
+  if (bytes === null) throw new Refused("bad_request", tooLong);
+  return Buffer.from(bytes.buffer).toString();
 }
 
 function health(parts: ServerParts, path: string, request: IncomingMessage, response: ServerResponse): void {

@@ -92,17 +92,16 @@ export class Spawner {
     if (input !== null && input !== undefined && "end" in input) {
       input.on("error", () => {});
       const settings = {
+        GATEWAY_PORT,
+        GATEWAY: command.gateway,
+        STATE: command.state,
         PRIVATE: command.private,
         WARM: warm,
         SECCOMP: command.seccomp,
         NETWORK_NAMESPACE: command.networkNamespaces,
       };
-      const paths = Object.entries({ GATEWAY: command.gateway, STATE: command.state }).map(
-        ([name, path]) => `${name} = ${path === null ? "None" : JSON.stringify(path)}\n`,
-      );
-      const lines = Object.entries(settings).map(([name, on]) => `${name} = ${on ? "True" : "False"}\n`);
-      const settled = [`GATEWAY_PORT = ${GATEWAY_PORT}\n`, ...paths, ...lines].join("");
-      input.end(`${settled}${warm ? FORK_SERVER : ""}${SPAWNER}\nmain()\n`);
+      const lines = Object.entries(settings).map(([name, value]) => `${name} = ${inPython(value)}\n`);
+      input.end(`${lines.join("")}${warm ? FORK_SERVER : ""}${SPAWNER}\nmain()\n`);
     }
     this.#child.once("error", () => this.#end());
     // `close` comes after the spawner's last line, so no reported end counts as lost.
@@ -228,6 +227,11 @@ export class Spawner {
     this.#onGone();
     for (const launch of launches) launch.onLost();
   }
+}
+
+function inPython(value: string | number | boolean | null): string {
+  if (value === null) return "None";
+  return typeof value === "boolean" ? (value ? "True" : "False") : JSON.stringify(value);
 }
 
 /** pathc, path..., argc, argv..., NAME=VALUE... */

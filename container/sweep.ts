@@ -66,11 +66,6 @@ export class Sweep {
   /** Already searched once; a process between fork and exec may have been missed. */
   #again = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
-  readonly #kill: (ids: ReadonlySet<string>) => number;
-
-  constructor(kill: (ids: ReadonlySet<string>) => number) {
-    this.#kill = kill;
-  }
 
   add(id: string): void {
     if (!available) return;
@@ -94,7 +89,7 @@ export class Sweep {
     this.#again = this.#recent;
     this.#recent = new Set();
     if (ids.size === 0) return;
-    const killed = this.#kill(ids);
+    const killed = killProcessesOf(ids);
     if (killed > 0) log("info", "leftover_processes_killed", { count: killed });
     if (this.#again.size > 0) this.#schedule();
   }

@@ -4,6 +4,7 @@
  */
 import { join } from "node:path";
 import type { Readable } from "node:stream";
+import { bytesWithin } from "../src/bytes.ts";
 import {
   FRAME,
   FrameDecoder,
@@ -175,14 +176,9 @@ export class Workspaces {
 const invalid = (detail: string): Refused => new Refused("workspace_invalid", detail);
 
 async function readManifest(id: string, body: Readable): Promise<WorkspaceManifest> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of body) {
-    length += chunk.length;
-    if (length > MAX_MANIFEST_BYTES) throw invalid("The manifest is too long.");
-    chunks.push(chunk);
-  }
-  const { success, data } = workspaceManifest.safeParse(parsed(Buffer.concat(chunks)));
+  const whole = await bytesWithin(body, MAX_MANIFEST_BYTES);
+  if (whole === null) throw invalid("The manifest is too long.");
+  const { success, data } = workspaceManifest.safeParse(parsed(whole));
   if (!success || data.id !== id) throw invalid("The manifest is not valid.");
   const paths = new Set(data.files.map(({ path }) => path));
   const nested = data.files.some(({ path }) => foldersOf(path).some((folder) => paths.has(folder)));
@@ -193,9 +189,9 @@ async function readManifest(id: string, body: Readable): Promise<WorkspaceManife
   return data;
 }
 
-function parsed(bytes: Buffer): unknown {
+function parsed(bytes: Uint8Array): unknown {
   try {
-    return JSON.parse(bytes.toString());
+    return JSON.parse(Buffer.from(bytes).toString());
   } catch {
     return undefined;
   }
@@ -212,8 +208,7 @@ interface Content {
 async function* contentsOf(body: Readable): AsyncGenerator<Content, void> {
   const frames = framesOf(body);
   for (let next = await frames.next(); !next.done; ) {
-    const header =
-      next.value.type === FRAME.file ? fileFrame.safeParse(parsed(Buffer.from(next.value.payload))) : null;
+    const header = next.value.type === FRAME.file ? fileFrame.safeParse(parsed(next.value.payload)) : null;
     if (!header?.success) throw invalid("A frame of another type comes where a content should begin.");
     const { sha256, size } = header.data;
     const bytes = async function* (): AsyncGenerator<Uint8Array, void> {

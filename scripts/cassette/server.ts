@@ -1,7 +1,7 @@
 /** An HTTP server that replaces the providers: a recording or a recorder answers calls of `/<provider>/<path>`. */
-import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { LOOPBACK, originOf } from "../dev/local-addresses.ts";
+import { bytesWithin } from "../../src/bytes.ts";
+import { endServer, LOOPBACK, listenOn, originOf } from "../dev/local-addresses.ts";
 
 /** Limit of a request; the Worker sends less. */
 const MAX_BODY_BYTES = 128 * 1024 * 1024;
@@ -41,19 +41,8 @@ export async function startProviderServer(
     });
   });
   server.requestTimeout = 0;
-  server.listen(port, host);
-  await once(server, "listening");
-  const address = server.address();
-  const actual = typeof address === "object" && address !== null ? address.port : port;
-  return {
-    url: originOf(host, actual),
-    async stop() {
-      const closed = once(server, "close");
-      server.close();
-      server.closeAllConnections();
-      await closed;
-    },
-  };
+  const url = originOf(host, await listenOn(server, host, port));
+  return { url, stop: () => endServer(server) };
 }
 
 async function handle(
@@ -73,21 +62,12 @@ async function handle(
   if (provider === "") {
     return refuse(404, "not_found_error", "The path begins with a provider's name: /anthropic/v1/messages.");
   }
-  const body = await readAll(request);
+  const body = await bytesWithin(request, MAX_BODY_BYTES);
+  if (body === null) throw new Error(`A request is longer than ${MAX_BODY_BYTES} bytes.`);
   const { method = "GET" } = request;
-  await answer({ provider, method, path: withoutVersion(rest), body, request, at }, response);
+  const whole = Buffer.from(body.buffer);
+  await answer({ provider, method, path: withoutVersion(rest), body: whole, request, at }, response);
 }
 
 /** A base may end with `/v1` or not: the clients of one provider differ. */
 const withoutVersion = (path: string): string => path.replace(/^\/v1(?=\/)/, "");
-
-async function readAll(request: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of request) {
-    size += chunk.length;
-    if (size > MAX_BODY_BYTES) throw new Error(`A request is longer than ${MAX_BODY_BYTES} bytes.`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
-}
