@@ -4,8 +4,8 @@
  */
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import type { StartedWorker, WorkerOptions } from "./worker.ts";
 import { ENTRY, readModules, type WorkerModules } from "./worker-modules.ts";
-import type { StartedWorker, WorkerOptions } from "./worker-options.ts";
 
 // An import would search this CommonJS module of 5.8 MB for its format and its exports, which takes 100 ms of processor
 // time.

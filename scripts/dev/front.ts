@@ -5,7 +5,6 @@
  */
 
 import { randomUUID } from "node:crypto";
-import { once } from "node:events";
 import {
   Agent,
   createServer,
@@ -18,6 +17,7 @@ import { BadRequest, HostNotAllowed, NotFound } from "../../src/errors/request.t
 import { type HullError, toProblem } from "../../src/errors.ts";
 import { importTicketKey, signTicket, type TicketKey } from "../../src/tool/protocol.ts";
 import { reasonOf } from "../system-error.ts";
+import { endServer, listenOn } from "./local-addresses.ts";
 
 interface FrontOptions {
   host: string;
@@ -58,17 +58,11 @@ export async function startFront(options: FrontOptions): Promise<Front> {
   });
   // The Worker itself limits how slowly a body may arrive.
   server.requestTimeout = 0;
-  server.listen(options.port, options.host);
-  await once(server, "listening");
-  const address = server.address();
   return {
-    port: typeof address === "object" && address !== null ? address.port : options.port,
+    port: await listenOn(server, options.host, options.port),
     async stop() {
-      const closed = once(server, "close");
-      server.close();
-      server.closeAllConnections();
       agent.destroy();
-      await closed;
+      await endServer(server);
     },
   };
 }

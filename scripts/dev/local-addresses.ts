@@ -1,9 +1,11 @@
 /** Host names, ports and addresses on which a local Hull listens. */
 
-import { createServer } from "node:net";
+import { once } from "node:events";
+import type { Server as HttpServer } from "node:http";
+import { createServer, type Server } from "node:net";
 import { networkInterfaces } from "node:os";
 import { CommandError, EXIT, usageError } from "../command.ts";
-import { reasonOf } from "../system-error.ts";
+import { isSystemError, reasonOf } from "../system-error.ts";
 
 /** Addresses that only this machine reaches. */
 export const LOOPBACK: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "::1"]);
@@ -57,21 +59,34 @@ export async function freePort(host: string, port: number): Promise<number> {
 }
 
 async function listenable(host: string, port: number): Promise<number> {
-  const { promise, resolve, reject } = Promise.withResolvers<number>();
   const probe = createServer();
-  probe.once("error", (error: NodeJS.ErrnoException) => {
-    const inUse = error.code === "EADDRINUSE";
+  try {
+    const free = await listenOn(probe, host, port);
+    await new Promise((resolve) => probe.close(resolve));
+    return free;
+  } catch (error) {
+    const code = isSystemError(error) ? (error.code ?? "") : "";
+    const inUse = code === "EADDRINUSE";
     const what = inUse ? `Port ${port} is in use.` : `Cannot listen on ${host}:${port}: ${reasonOf(error)}.`;
-    const hint =
-      error.code === "EADDRNOTAVAIL" || error.code === "ENOTFOUND"
-        ? "Name an address of this machine as --host: 127.0.0.1 for itself alone, 0.0.0.0 for all of its addresses."
-        : `Choose another one, e.g. --port ${port + 1}, or 0 for any free one.`;
-    reject(new CommandError(EXIT.unreachable, "port_in_use", what, hint));
-  });
-  probe.listen(port, host, () => {
-    const address = probe.address();
-    const free = typeof address === "object" && address !== null ? address.port : port;
-    probe.close(() => resolve(free));
-  });
-  return promise;
+    const hint = ["EADDRNOTAVAIL", "ENOTFOUND"].includes(code)
+      ? "Name an address of this machine as --host: 127.0.0.1 for itself alone, 0.0.0.0 for all of its addresses."
+      : `Choose another one, e.g. --port ${port + 1}, or 0 for any free one.`;
+    throw new CommandError(EXIT.unreachable, "port_in_use", what, hint);
+  }
+}
+
+/** Makes a server listen; returns its port, which the system chooses for 0. @throws the system's error */
+export async function listenOn(server: Server, host: string, port: number): Promise<number> {
+  server.listen(port, host);
+  await once(server, "listening");
+  const address = server.address();
+  return typeof address === "object" && address !== null ? address.port : port;
+}
+
+/** Ends a server with all of its connections. */
+export async function endServer(server: HttpServer): Promise<void> {
+  const closed = once(server, "close");
+  server.close();
+  server.closeAllConnections();
+  await closed;
 }

@@ -5,15 +5,13 @@ import type { HullConfig } from "../config.ts";
 import { runnerFlags } from "../serving-config.ts";
 import { buildCached } from "./build-cache.ts";
 import { randomSecret } from "./random-secret.ts";
-import { keepRecent, notStarted, Supervised } from "./supervised.ts";
+import { Supervised } from "./supervised.ts";
 import { runnerEnvironment } from "./variables.ts";
 import { inputsOf } from "./worker-bundle.ts";
 
 const PROGRAM = "runner.cjs";
 /** How long a stopped server waits for work in progress, in ms: shorter than a deployment, since a developer waits. */
 const DEV_DRAIN_MS = 2000;
-/** How long the runner may take to listen, in ms. */
-const START_MS = 60_000;
 
 /** A small young generation keeps the runner small; a smaller one would cost each execution several collections. */
 const NODE_FLAGS = ["--max-semi-space-size=4"];
@@ -81,60 +79,34 @@ export async function startRunner(options: LocalRunnerOptions): Promise<LocalRun
   const secretFile = join(options.stateDir, "runner.secret");
   await writeFile(secretFile, secret, { mode: 0o600 });
   const program = await runnerBundle(repoDir, join(options.stateDir, "runner-bundle"));
-  let port = 0;
-  const recent: string[] = [];
-  const listening = Promise.withResolvers<number>();
-  const flags = (): string[] => [
-    "--port",
-    String(port),
-    "--host",
-    "127.0.0.1",
-    "--state",
-    stateDir,
-    "--secret-file",
-    secretFile,
-    ...runnerFlags({ ...config, drain_ms: Math.min(config.drain_ms, DEV_DRAIN_MS) }),
-    "--exit-with-parent",
-  ];
-  const process_ = new Supervised({
+  let port = "0";
+  const supervised = new Supervised({
     name: "runner",
-    command: process.execPath,
-    args: () => [...NODE_FLAGS, program, ...flags()],
+    failure: "did not start",
+    args: () => [
+      ...NODE_FLAGS,
+      program,
+      "--port",
+      port,
+      "--host",
+      "127.0.0.1",
+      "--state",
+      stateDir,
+      "--secret-file",
+      secretFile,
+      ...runnerFlags({ ...config, drain_ms: Math.min(config.drain_ms, DEV_DRAIN_MS) }),
+      "--exit-with-parent",
+    ],
     env: runnerEnvironment(process.env, options.variables),
     cwd: repoDir,
-    onLine: (line, stream) => {
-      const known = stream === "stdout" ? listeningPort(line) : null;
-      if (known === null) {
-        keepRecent(recent, line);
-        return options.onLine(line);
-      }
-      port = known;
-      listening.resolve(known);
-    },
-    onCrash: (code, signal) =>
-      options.onLine(`runner ended (${signal ?? `exit code ${code}`}); starting it again`),
+    listening: /^\{"event":"listening","port":(\d+)\}$/,
+    onLine: options.onLine,
   });
-  process_.start();
-  const timer = setTimeout(
-    () => listening.reject(notStarted("runner", "did not start", START_MS, recent)),
-    START_MS,
-  );
-  try {
-    const url = `http://127.0.0.1:${await listening.promise}`;
-    const stop = async (): Promise<void> => {
-      await process_.stop();
-      await rm(secretFile, { force: true });
-    };
-    return { url, secret, root: await realpath(stateDir), pid: () => process_.pid, stop };
-  } catch (error) {
-    await process_.stop();
-    throw error;
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-function listeningPort(line: string): number | null {
-  const match = /^\{"event":"listening","port":(\d+)\}$/.exec(line.trim());
-  return match === null ? null : Number(match[1]);
+  port = await supervised.start();
+  const stop = async (): Promise<void> => {
+    await supervised.stop();
+    await rm(secretFile, { force: true });
+  };
+  const root = await realpath(stateDir);
+  return { url: `http://127.0.0.1:${port}`, secret, root, pid: () => supervised.pid, stop };
 }

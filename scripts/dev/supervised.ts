@@ -1,4 +1,4 @@
-/** A child process that `hull dev` keeps running: lines of its output, restarts after a crash, an orderly end. */
+/** A Node process that `hull dev` keeps running: its start, lines of its output, restarts after a crash, an orderly end. */
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
@@ -8,21 +8,27 @@ import { reasonOf } from "../system-error.ts";
 
 interface SupervisedOptions {
   /** For messages. */
-  name: string;
-  command: string;
+  name: "Worker" | "runner";
+  /** For the message about a start that takes too long: what it did not do. */
+  failure: string;
   /** Called before each start, since a restart may need other flags. */
   args: () => string[];
   env: NodeJS.ProcessEnv;
   cwd: string;
   /** Written to its stdin at each start; stdin then stays open. */
   input?: string;
-  onLine: (line: string, stream: "stdout" | "stderr") => void;
   /** Whether what it started ends with it, however it ends, before it starts again. */
   endsGroup?: true;
-  /** Called before each restart. */
-  onCrash: (code: number | null, signal: NodeJS.Signals | null) => void;
+  /** The line of its stdout that says that it serves; the first group is where. */
+  listening: RegExp;
+  /** Called with every other line. */
+  onLine: (line: string) => void;
+  /** Called when it serves again after a crash. */
+  onRestarted?: (() => void) | undefined;
 }
 
+/** How long the first start may take, in ms. */
+const START_MS = 60_000;
 const FIRST_WAIT_MS = 200;
 const LONGEST_WAIT_MS = 5000;
 /** A process that ran this long before it died restarts without the accumulated wait. */
@@ -31,7 +37,10 @@ const KILL_AFTER_MS = 8000;
 
 export class Supervised {
   readonly #options: SupervisedOptions;
+  readonly #listening = Promise.withResolvers<string>();
+  readonly #recent: string[] = [];
   #child: ChildProcess | null = null;
+  #crashed = false;
   #stopping = false;
   #wait = FIRST_WAIT_MS;
 
@@ -43,30 +52,65 @@ export class Supervised {
     return this.#child?.pid;
   }
 
-  start(): void {
-    const { command, args, env, cwd, input, onLine, endsGroup } = this.#options;
+  /**
+   * Starts it, and again after each crash. Returns where it serves.
+   * @throws CommandError (exit 4) if it does not serve in time; it is stopped then
+   */
+  async start(): Promise<string> {
+    const { name, failure } = this.#options;
+    const timer = setTimeout(
+      () => this.#listening.reject(notStarted(name, failure, START_MS, this.#recent)),
+      START_MS,
+    );
+    this.#spawn();
+    try {
+      return await this.#listening.promise;
+    } catch (error) {
+      await this.stop();
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #spawn(): void {
+    const { name, args, env, cwd, input, endsGroup } = this.#options;
     const startedAt = Date.now();
     // The child's stdin is the tether: it closes when this process dies.
-    const child = spawn(command, args(), { env, cwd, stdio: ["pipe", "pipe", "pipe"], detached: true });
+    const stdio: ["pipe", "pipe", "pipe"] = ["pipe", "pipe", "pipe"];
+    const child = spawn(process.execPath, args(), { env, cwd, stdio, detached: true });
     this.#child = child;
-    for (const stream of ["stdout", "stderr"] as const) {
-      createInterface({ input: child[stream] }).on("line", (line) => onLine(line, stream));
-    }
+    createInterface({ input: child.stdout }).on("line", (line) => this.#read(line));
+    createInterface({ input: child.stderr }).on("line", (line) => this.#pass(line));
     child.stdin.on("error", () => {});
     if (input !== undefined) child.stdin.write(input);
-    child.on("error", (error) =>
-      onLine(`${this.#options.name} does not start: ${reasonOf(error)}.`, "stderr"),
-    );
+    const part = name.toLowerCase();
+    child.on("error", (error) => this.#pass(`${part} does not start: ${reasonOf(error)}.`));
     child.on("exit", (code, signal) => {
       if (this.#stopping) return;
       if (endsGroup) endGroup(child);
       if (Date.now() - startedAt > STABLE_MS) this.#wait = FIRST_WAIT_MS;
-      this.#options.onCrash(code, signal);
+      this.#crashed = true;
+      this.#options.onLine(`${part} ended (${signal ?? `exit code ${code}`}); starting it again`);
       setTimeout(() => {
-        if (!this.#stopping) this.start();
+        if (!this.#stopping) this.#spawn();
       }, this.#wait);
       this.#wait = Math.min(this.#wait * 2, LONGEST_WAIT_MS);
     });
+  }
+
+  #read(line: string): void {
+    const where = this.#options.listening.exec(line)?.[1];
+    if (where === undefined) this.#pass(line);
+    else {
+      this.#listening.resolve(where);
+      if (this.#crashed) this.#options.onRestarted?.();
+    }
+  }
+
+  #pass(line: string): void {
+    keepRecent(this.#recent, line);
+    this.#options.onLine(line);
   }
 
   /** Ends the process: SIGTERM, and SIGKILL to its group if that takes too long. */

@@ -6,7 +6,7 @@
 import { flushCompileCache } from "node:module";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fireTriggers } from "./triggers.ts";
-import type { WorkerInput, WorkerOptions } from "./worker-options.ts";
+import type { WorkerInput, WorkerOptions } from "./worker.ts";
 
 /** Time limit for wrangler to end, in ms. */
 const GRACE_MS = 3000;

@@ -2,12 +2,39 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { TYPESCRIPT_FLAGS } from "./paths.ts";
-import { keepRecent, notStarted, Supervised } from "./supervised.ts";
-import type { WorkerInput, WorkerOptions } from "./worker-options.ts";
-import { bindingsOf } from "./wrangler-toml.ts";
+import { Supervised } from "./supervised.ts";
+import { bindingsOf, type WranglerConfig } from "./wrangler-toml.ts";
 
-/** Time limit for the Worker's first answer, in ms. */
-const START_MS = 60_000;
+export interface WorkerOptions {
+  /** Where wrangler.toml and the sources are. */
+  repoDir: string;
+  /** The content of wrangler.toml. */
+  config: WranglerConfig;
+  host: string;
+  port: number;
+  /** Folder of the persistent state. */
+  stateDir: string;
+  variables: ReadonlyMap<string, string>;
+  onLine: (line: string) => void;
+}
+
+/**
+ * The shape of the first line, which `startWorker` of the same code writes. Checking it with zod would take longer than
+ * the rest.
+ */
+export interface WorkerInput extends Omit<WorkerOptions, "variables" | "onLine"> {
+  /** A folder with the Worker's modules, for workerd; `null`: wrangler bundles and serves them. */
+  bundle: string | null;
+  variables: [name: string, value: string][];
+}
+
+/** A Worker that serves. */
+export interface StartedWorker {
+  url: string;
+  /** Calls its `scheduled` handler, as the cron trigger does in a deployment. */
+  scheduled: (cron: string) => Promise<unknown>;
+  stop: () => Promise<void>;
+}
 
 interface LocalWorkerOptions extends Omit<WorkerOptions, "config"> {
   /** The folder of the Worker's modules if workerd is started directly; `null`: wrangler serves it. */
@@ -29,7 +56,6 @@ export async function startWorker(options: LocalWorkerOptions): Promise<LocalWor
   const { repoDir, host, port, bundle, onLine, onRestarted } = options;
   const stateDir = join(options.stateDir, "worker");
   await mkdir(stateDir, { recursive: true, mode: 0o700 });
-  const listening = Promise.withResolvers<string>();
   const config = await bindingsOf(repoDir);
   const variables = [...options.variables];
   const input: WorkerInput = { repoDir, config, stateDir, host, port, variables, bundle };
@@ -40,54 +66,21 @@ export async function startWorker(options: LocalWorkerOptions): Promise<LocalWor
     made === undefined
       ? [...TYPESCRIPT_FLAGS, join(import.meta.dirname, "worker-process.ts")]
       : ["--min-semi-space-size=8", made];
-  const recent: string[] = [];
-  let crashed = false;
   const child = new Supervised({
-    name: "worker",
-    command: process.execPath,
+    name: "Worker",
+    failure: `did not answer on port ${port}`,
     args: () => program,
     env: workerEnvironment(process.env),
     cwd: repoDir,
     input: `${JSON.stringify(input)}\n`,
     // A workerd that outlives the process would use the same objects as the next one.
     endsGroup: true,
-    onLine: (line) => {
-      const url = listeningUrl(line);
-      if (url !== null) {
-        listening.resolve(url);
-        if (crashed) onRestarted?.();
-        return;
-      }
-      keepRecent(recent, line);
-      onLine(line);
-    },
-    onCrash: (code, signal) => {
-      crashed = true;
-      onLine(restarting(code, signal));
-    },
+    listening: /^\{"event":"listening","url":"([^"]+)"\}$/,
+    onLine,
+    onRestarted,
   });
-  child.start();
-  const timer = setTimeout(
-    () => listening.reject(notStarted("Worker", `did not answer on port ${port}`, START_MS, recent)),
-    START_MS,
-  );
-  try {
-    const url = await listening.promise;
-    return { url, stop: () => child.stop() };
-  } catch (error) {
-    await child.stop();
-    throw error;
-  } finally {
-    clearTimeout(timer);
-  }
+  return { url: await child.start(), stop: () => child.stop() };
 }
-
-function listeningUrl(line: string): string | null {
-  return /^\{"event":"listening","url":"([^"]+)"\}$/.exec(line)?.[1] ?? null;
-}
-
-const restarting = (code: number | null, signal: NodeJS.Signals | null): string =>
-  `worker ended (${signal ?? `exit code ${code}`}); starting it again`;
 
 /**
  * The process gets only those variables of the developer that it needs to run. wrangler's own pages, which read and

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { unstable_startWorker } from "wrangler";
 import { CommandError, EXIT } from "../command.ts";
-import type { StartedWorker, WorkerOptions } from "./worker-options.ts";
+import type { StartedWorker, WorkerOptions } from "./worker.ts";
 
 /**
  * Starts wrangler in this process and returns the Worker's URL. Passes variables as values: wrangler reads a `.env` by

@@ -9,8 +9,8 @@ import { removeTree } from "../../container/tree.ts";
 import { startDirect } from "../../scripts/dev/direct.ts";
 import { REPO_DIR, TYPESCRIPT_FLAGS } from "../../scripts/dev/paths.ts";
 import { fireTriggers } from "../../scripts/dev/triggers.ts";
+import type { StartedWorker, WorkerInput, WorkerOptions } from "../../scripts/dev/worker.ts";
 import { ENTRY } from "../../scripts/dev/worker-modules.ts";
-import type { StartedWorker, WorkerInput, WorkerOptions } from "../../scripts/dev/worker-options.ts";
 import { startWrangler } from "../../scripts/dev/wrangler.ts";
 import { bindingsOf } from "../../scripts/dev/wrangler-toml.ts";
 
