@@ -215,7 +215,7 @@ export class AdminClient {
 }
 
 /** One of the `errors` of a problem document. */
-export interface ProblemFinding {
+interface ProblemFinding {
   path?: string;
   pointer?: string;
   message: string;
@@ -232,13 +232,16 @@ export function withFindings(detail: string, errors: readonly ProblemFinding[] =
   return [first, ...more.map((text) => `${text}.`)].join(" ");
 }
 
-interface ProblemText {
+interface Problem {
   code: string;
   detail: string;
+  /** Of a failed script. */
+  stderr?: string;
   errors?: ProblemFinding[];
 }
 
-function problemOf(text: string): ProblemText {
+/** A refusal of a Hull; any other text is its own detail. */
+export function problemOf(text: string): Problem {
   const unknown = { code: "unknown", detail: text };
   try {
     return { ...unknown, ...JSON.parse(text) };

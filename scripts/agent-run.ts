@@ -7,28 +7,11 @@ import { EXIT, VALUE } from "./command.ts";
 /** Flags of the commands that start runs. */
 export const RUN_FLAGS = { ...SERVER_FLAGS, session: VALUE, provider: VALUE, model: VALUE, system: VALUE };
 
-interface RunFlags {
-  provider?: string | undefined;
-  model?: string | undefined;
-  system?: string | undefined;
-}
-
-interface RunBody {
-  system?: string;
-  options: { skill?: string; provider?: string; model?: string };
-}
-
 /** The body of a run, from the flags. @param skill slug of a served llm skill */
-export function runBody({ provider, model, system }: RunFlags, skill: string | undefined): RunBody {
-  return {
-    ...(system === undefined ? {} : { system }),
-    options: {
-      ...(skill === undefined ? {} : { skill }),
-      ...(provider === undefined ? {} : { provider }),
-      ...(model === undefined ? {} : { model }),
-    },
-  };
-}
+export const runBody = (
+  { provider, model, system }: { [flag in "provider" | "model" | "system"]?: string | undefined },
+  skill: string | undefined,
+): object => ({ system, options: { skill, provider, model } });
 
 /** A call that waits for a decision. */
 export interface Approval {

@@ -5,41 +5,18 @@ import { objectOf } from "../src/skill/json.ts";
 import { SHIPPED } from "../src/skill/known-providers.ts";
 import type { Json, JsonObject } from "../src/skill/manifest.ts";
 
-/**
- * Schemas of the document that clients name, with their names in TypeScript; schemas that they refer to are included.
- */
-const NAMED: { readonly [schema: string]: string } = {
-  Problem: "Problem",
-  Card: "Card",
-  Execution: "Execution",
+/** Schemas of the document that clients name; schemas that they refer to are included. */
+const NAMED = [
+  "Problem Card Execution File CallOptions RunOptions RunRequest RunResult CallResult",
+  "StructuredResult Session SessionMessages Sessions Delivered CompactRequest CompactedSession",
+  "Artifacts Artifact Approval Approvals ApprovalDecision RunAccepted Run SessionRunResult Runs",
+  "DaemonRequest Daemon Daemons DaemonSnapshot SessionFile SessionFiles",
+].flatMap((names) => names.split(" "));
+/** Those that have another name in TypeScript. */
+const RENAMED: { readonly [schema: string]: string } = {
   File: "StoredFile",
-  CallOptions: "CallOptions",
-  RunOptions: "RunOptions",
-  RunRequest: "RunRequest",
-  RunResult: "RunResult",
-  CallResult: "CallResult",
-  StructuredResult: "StructuredResult",
-  Session: "Session",
-  SessionMessages: "SessionMessages",
-  Sessions: "Sessions",
-  Delivered: "Delivered",
-  CompactRequest: "CompactRequest",
-  CompactedSession: "CompactedSession",
-  Artifacts: "Artifacts",
-  Artifact: "Artifact",
-  Approval: "Approval",
-  Approvals: "Approvals",
-  ApprovalDecision: "ApprovalDecision",
-  RunAccepted: "RunAccepted",
   Run: "SessionRun",
-  SessionRunResult: "SessionRunResult",
   Runs: "SessionRuns",
-  DaemonRequest: "DaemonRequest",
-  Daemon: "Daemon",
-  Daemons: "Daemons",
-  DaemonSnapshot: "DaemonSnapshot",
-  SessionFile: "SessionFile",
-  SessionFiles: "SessionFiles",
 };
 /** In these types, a member that is `null` counts as absent. */
 const OPTIONS = ["CallOptions", "RunOptions"];
@@ -76,15 +53,15 @@ export function clientTypes(): string {
   };
   /** The named type of which a schema has all members, as the beginning of its own type; and the schema without them. */
   const derived = (schema: JsonObject): [base: string, own: JsonObject] => {
-    const base = Object.keys(NAMED)
-      .filter((name) => hasMembersOf(schema, objectOf(schemas[name])))
-      .sort((a, b) => membersOf(objectOf(schemas[b])).length - membersOf(objectOf(schemas[a])).length)[0];
+    const base = NAMED.filter((name) => hasMembersOf(schema, objectOf(schemas[name]))).sort(
+      (a, b) => membersOf(objectOf(schemas[b])).length - membersOf(objectOf(schemas[a])).length,
+    )[0];
     if (base === undefined) return ["", schema];
     const known = objectOf(objectOf(schemas[base]).properties);
     const own = Object.entries(objectOf(schema.properties)).filter(([name]) => !Object.hasOwn(known, name));
     return [`${nameOf(base)} & `, { ...schema, properties: Object.fromEntries(own) }];
   };
-  for (const name of Object.keys(NAMED)) add(name);
+  for (const name of NAMED) add(name);
   for (const [name, path] of Object.entries(BODIES)) {
     const { requestBody } = objectOf(objectOf(objectOf(document.paths)[path]).post);
     const media = objectOf(objectOf(objectOf(requestBody).content)["application/json"]);
@@ -134,7 +111,7 @@ function hasMembersOf(schema: JsonObject, base: JsonObject): boolean {
   return wanted.length > 2 && wanted.length < has.size && wanted.every((member) => has.has(member));
 }
 
-const nameOf = (schema: string): string => NAMED[schema] ?? schema;
+const nameOf = (schema: string): string => RENAMED[schema] ?? schema;
 const indent = (text: string): string => text.replaceAll("\n", "\n  ");
 
 function comment(text: Json | undefined, margin: string): string {

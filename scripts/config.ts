@@ -10,7 +10,7 @@ import { signaturesShape } from "../src/skill/trust.ts";
 import { workspaceToolsShape } from "../src/skill/workspace-settings.ts";
 import { usageError } from "./command.ts";
 import { readIfThere } from "./read-if-there.ts";
-import { readToml } from "./toml-file.ts";
+import { readToml, tomlError } from "./toml-file.ts";
 
 export const CONFIG_FILE = "hull.toml";
 
@@ -234,7 +234,5 @@ export async function loadConfig(dir: string): Promise<HullConfig> {
   const text = (await readIfThere(path))?.toString("utf8") ?? "";
   const file = readToml(text, config);
   if (file.ok) return file.data;
-  const { code, message, hint, at } = file.fault;
-  const location = at === undefined ? path : `${path}:${at.line}:${at.column}`;
-  throw usageError(code, `${location}: ${message}`, hint);
+  throw tomlError(path, file.fault);
 }

@@ -5,10 +5,9 @@ import { knownProviders } from "../src/model/registry/known.ts";
 import { keyVariablesOf, type Layer, modelTables } from "../src/model/registry/layer.ts";
 import { mergeModelRegistry, shippedModels } from "../src/model/registry/registry.ts";
 import { type KnownProviders, SHIPPED } from "../src/skill/known-providers.ts";
-import { usageError } from "./command.ts";
 import type { HullConfig } from "./config.ts";
 import { loadEnvironment } from "./dotenv.ts";
-import { readToml } from "./toml-file.ts";
+import { readToml, tomlError } from "./toml-file.ts";
 
 /** The layers below and above those of skill folders. */
 export interface ProjectModels {
@@ -32,9 +31,7 @@ export async function projectModels(dir: string, { llm, capabilities }: HullConf
   if (text === "" || text.startsWith("kv:")) return { file: {}, root };
   const file = readToml(text, modelTables);
   if (file.ok) return { file: { llm: file.data }, root };
-  const { code, message, hint, at } = file.fault;
-  const location = at === undefined ? "" : `:${at.line}:${at.column}`;
-  throw usageError(code, `HULL_PROVIDERS_CONFIG${location}: ${message}`, hint);
+  throw tomlError("HULL_PROVIDERS_CONFIG", file.fault);
 }
 
 /** The model registry of a deployment of this project, as far as the build can know it. */

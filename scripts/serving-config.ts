@@ -12,42 +12,30 @@ export function servingConfig(
   { config, dir }: Project,
   local: { loopback: boolean; hosts: readonly string[] },
 ): string {
-  const {
-    name,
-    cors_origins,
-    public_skills,
-    pass_through,
-    allowed_origins,
-    max_body_bytes,
-    max_output_bytes,
-    runner,
-  } = config;
+  const { name, auth, rate_limit, public_skills, pass_through, runner } = config;
+  // JSON has no undefined members.
   return JSON.stringify({
     name: name ?? (dir.split("/").at(-1) || "hull"),
-    cors_origins,
-    ...(public_skills.length === 0 ? {} : { public_skills }),
-    ...(pass_through.length === 0 ? {} : { pass_through }),
+    cors_origins: config.cors_origins,
+    public_skills: public_skills.length === 0 ? undefined : public_skills,
+    pass_through: pass_through.length === 0 ? undefined : pass_through,
     allowed_hosts: [...config.allowed_hosts, ...local.hosts],
-    allowed_origins,
-    ...(config.auth === null ? {} : { auth: config.auth }),
-    max_body_bytes,
-    max_output_bytes,
-    ...(config.limits === undefined ? {} : { limits: config.limits }),
+    allowed_origins: config.allowed_origins,
+    auth: auth ?? undefined,
+    max_body_bytes: config.max_body_bytes,
+    max_output_bytes: config.max_output_bytes,
+    limits: config.limits,
     grace_ms: runner.grace_ms,
     hook_timeout_ms: config.hook_timeout_ms,
-    ...(config.rate_limit === null
-      ? {}
-      : { rate_limit: config.rate_limit === "none" ? null : config.rate_limit }),
-    ...(config.approvals === undefined ? {} : { approvals: config.approvals }),
-    ...(config.host_delegate === undefined ? {} : { host: config.host_delegate }),
-    ...(config.daemons === undefined ? {} : config.daemons),
-    ...(config.mcp === undefined ? {} : { mcp: config.mcp }),
-    ...(config.signatures === undefined ? {} : { signatures: config.signatures }),
-    ...(config.policy === undefined ? {} : { policy: config.policy }),
-    ...(config.skill_catalogue_tokens === undefined
-      ? {}
-      : { skill_catalogue_tokens: config.skill_catalogue_tokens }),
-    ...(config.workspace_tools === undefined ? {} : { workspace_tools: config.workspace_tools }),
+    rate_limit: rate_limit === "none" ? null : (rate_limit ?? undefined),
+    approvals: config.approvals,
+    host: config.host_delegate,
+    ...config.daemons,
+    mcp: config.mcp,
+    signatures: config.signatures,
+    policy: config.policy,
+    skill_catalogue_tokens: config.skill_catalogue_tokens,
+    workspace_tools: config.workspace_tools,
     loopback: local.loopback,
   });
 }

@@ -13,47 +13,8 @@ export interface TemplateFile {
 /** The files of a starter skill. Whatever the name contains, the frontmatter is valid YAML. */
 export function starterSkill(name: string, language: Language): TemplateFile[] {
   const title = stripControls(name).trim();
-  switch (language) {
-    case "bash":
-      return [
-        skillFile(title, "Greets whoever the input names.", ["run: [./main.sh]"], SCRIPT_DOC),
-        { path: "main.sh", text: BASH, executable: true },
-      ];
-    case "python":
-      return [
-        skillFile(title, "Greets whoever the input names.", ["run: [python3, main.py]"], SCRIPT_DOC),
-        { path: "main.py", text: PYTHON },
-      ];
-    case "ts":
-      return [
-        skillFile(title, "Greets whoever the input names.", ["run: [node, main.ts]"], SCRIPT_DOC),
-        { path: "main.ts", text: TYPESCRIPT },
-      ];
-    case "llm":
-      return [skillFile(title, "Answers questions in a few sentences.", ["mode: llm"], LLM_BODY)];
-    case "tools":
-      return [
-        skillFile(title, "Rolls dice. Use when a number should be left to chance.", ["mode: llm"], DICE_BODY),
-        { path: "tools.json", text: TOOLS_JSON },
-        { path: "scripts/roll_dice.js", text: ROLL_DICE },
-      ];
-    case "typed": {
-      const description = "Rolls dice. Use when a number should be left to chance.";
-      return [
-        skillFile(title, description, ["mode: llm"], DICE_BODY),
-        { path: "skill.ts", text: typedSkill(title, description) },
-      ];
-    }
-    case "proxy":
-      return [
-        skillFile(
-          title,
-          "Fetches a page through Hull.",
-          ["method: GET", "input: none", "proxy: https://example.com/", "proxy_method: GET"],
-          "Forwards the call to the URL in `proxy`. Put a key into `headers`, as a placeholder for an environment variable.",
-        ),
-      ];
-  }
+  const { description, fields, body, files } = STARTERS[language];
+  return [skillFile(title, description, fields, body), ...files(title)];
 }
 
 function skillFile(name: string, description: string, fields: string[], body: string): TemplateFile {
@@ -67,8 +28,6 @@ function quoted(text: string): string {
     /^[A-Za-z][A-Za-z0-9 _-]*[A-Za-z0-9]$/.test(text) && !/^(?:true|false|null|yes|no|on|off)$/i.test(text);
   return plain ? text : JSON.stringify(text);
 }
-
-const SCRIPT_DOC = "The input arrives on standard input; what the program prints is the answer.";
 
 const BASH = `#!/usr/bin/env bash
 set -euo pipefail
@@ -88,7 +47,7 @@ for await (const chunk of process.stdin) name += chunk;
 console.log(\`Hello, \${name.trim() || "world"}!\`);
 `;
 
-const DICE_BODY = "Roll with `roll_dice`, and tell every die and the sum.";
+const DICE = "Rolls dice. Use when a number should be left to chance.";
 
 const TOOLS_JSON = `[
   {
@@ -108,15 +67,12 @@ const ROLL_DICE = `export default async function rollDice({ dice, sides = 6 }) {
 }
 `;
 
-const typedSkill = (
-  name: string,
-  description: string,
-): string => `import { defineSkill, tool } from "hullrun";
+const typedSkill = (name: string): string => `import { defineSkill, tool } from "hullrun";
 import * as z from "zod";
 
 export default defineSkill({
   name: ${JSON.stringify(name)},
-  description: ${JSON.stringify(description)},
+  description: ${JSON.stringify(DICE)},
   tools: [
     tool({
       name: "roll_dice",
@@ -133,5 +89,49 @@ export default defineSkill({
 });
 `;
 
-const LLM_BODY = `You are a helpful assistant. Answer in plain text, in at most five sentences, in the language of the question.
-If the question is unclear, say which reading you chose and answer that.`;
+interface Starter {
+  description: string;
+  /** Lines of its frontmatter. */
+  fields: string[];
+  body: string;
+  /** Those next to its SKILL.md. */
+  files: (title: string) => TemplateFile[];
+}
+
+const script = (run: string, ...files: TemplateFile[]): Starter => ({
+  description: "Greets whoever the input names.",
+  fields: [`run: ${run}`],
+  body: "The input arrives on standard input; what the program prints is the answer.",
+  files: () => files,
+});
+
+const dice = (files: Starter["files"]): Starter => ({
+  description: DICE,
+  fields: ["mode: llm"],
+  body: "Roll with `roll_dice`, and tell every die and the sum.",
+  files,
+});
+
+const STARTERS: { readonly [language in Language]: Starter } = {
+  bash: script("[./main.sh]", { path: "main.sh", text: BASH, executable: true }),
+  python: script("[python3, main.py]", { path: "main.py", text: PYTHON }),
+  ts: script("[node, main.ts]", { path: "main.ts", text: TYPESCRIPT }),
+  llm: {
+    description: "Answers questions in a few sentences.",
+    fields: ["mode: llm"],
+    body: `You are a helpful assistant. Answer in plain text, in at most five sentences, in the language of the question.
+If the question is unclear, say which reading you chose and answer that.`,
+    files: () => [],
+  },
+  proxy: {
+    description: "Fetches a page through Hull.",
+    fields: ["method: GET", "input: none", "proxy: https://example.com/", "proxy_method: GET"],
+    body: "Forwards the call to the URL in `proxy`. Put a key into `headers`, as a placeholder for an environment variable.",
+    files: () => [],
+  },
+  tools: dice(() => [
+    { path: "tools.json", text: TOOLS_JSON },
+    { path: "scripts/roll_dice.js", text: ROLL_DICE },
+  ]),
+  typed: dice((title) => [{ path: "skill.ts", text: typedSkill(title) }]),
+};

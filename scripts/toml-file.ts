@@ -3,6 +3,7 @@ import { parse, TomlError } from "smol-toml";
 import * as z from "zod";
 import { counted } from "../src/plural.ts";
 import { nearest } from "../src/skill/match.ts";
+import { type CommandError, usageError } from "./command.ts";
 
 interface TomlFault {
   code: "bad_config" | "unknown_key";
@@ -11,6 +12,12 @@ interface TomlFault {
   hint?: string;
   /** Place of a syntax error. */
   at?: { line: number; column: number };
+}
+
+/** The failure of a command (exit 2) for such a fault. @param file its name, for the message */
+export function tomlError(file: string, { code, message, hint, at }: TomlFault): CommandError {
+  const location = at === undefined ? file : `${file}:${at.line}:${at.column}`;
+  return usageError(code, `${location}: ${message}`, hint);
 }
 
 type TomlFile<T> = { ok: true; data: T } | { ok: false; fault: TomlFault };

@@ -4,10 +4,11 @@
 # so does every call with another architecture's numbers. The process has closed inherited descriptors by then, except
 # pipes.
 #
-# `install_seccomp_filter()` raises if there can be no filter. `install_seccomp_filter(own_network=True)` is for a process
-# in a network namespace of its own: it keeps the sockets of that network, and cannot leave it for another one.
+# `install_seccomp_filter()` raises if there can be no filter. With `families=()` no sockets can be made at all.
+# `install_seccomp_filter(own_network=True)` is for a process in a network namespace of its own: it keeps the sockets of that
+# network, and cannot leave it for another one.
 
-def install_seccomp_filter(own_network=False):
+def install_seccomp_filter(own_network=False, families=(1, 16)):
     import ctypes, errno, os, struct
     machine = os.uname().machine
     arch, socket, setns, foreign = {
@@ -18,7 +19,7 @@ def install_seccomp_filter(own_network=False):
     ret_allow, ret_errno = 0x7FFF0000, 0x00050000
     io_uring_setup = 425
     # AF_UNIX, AF_NETLINK; AF_INET, AF_INET6.
-    families = (1, 16, 2, 10) if own_network else (1, 16)
+    families += (2, 10) if own_network else ()
     answers = {
         "unreachable": ret_errno | errno.ENETUNREACH,
         "missing": ret_errno | errno.ENOSYS,

@@ -163,7 +163,7 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
 function importedFiles(outcomes: readonly Outcome[]): string[] {
   const all = outcomes.flatMap(({ imported, diagnostics, folder: { root } }) => {
     const paths = [...(imported ?? []), ...diagnostics.map(({ file }) => join(root, file))];
-    return paths.filter((path) => path !== root && !path.startsWith(root + sep));
+    return paths.filter((path) => !isWithin(path, root));
   });
   return [...new Set(all)].filter((path) => !path.split(sep).includes("node_modules"));
 }

@@ -1,7 +1,7 @@
 /** Plugins in folders of skills: what `.claude-plugin/plugin.json` and `marketplace.json` say about them. */
-import { join, resolve, sep } from "node:path";
+import { join, resolve } from "node:path";
 import * as z from "zod";
-import { jsonIn, orNull, readRegular } from "./file-system.ts";
+import { isWithin, jsonIn, orNull, readRegular } from "./file-system.ts";
 import { declaredServers, type ExpectedServer, expectedServers } from "./plugin-servers.ts";
 
 /** A folder of this name makes its parent a plugin, or a marketplace of plugins. */
@@ -61,7 +61,6 @@ export function readPlugins(folder: string): DeclaredPlugins {
     if (!parsed.success) unreadable.push(file);
     return parsed.success ? parsed.data : null;
   };
-  const inside = (path: string): boolean => path === folder || path.startsWith(folder + sep);
   const marketplace = read("marketplace.json", marketplaceFile);
   const base = join(folder, marketplace?.metadata?.pluginRoot ?? ".");
   for (const given of marketplace?.plugins ?? []) {
@@ -70,7 +69,7 @@ export function readPlugins(folder: string): DeclaredPlugins {
     const { name, source, skills, mcpServers } = entry.data;
     const path = resolve(/^\.{0,2}\//.test(source) ? folder : base, source);
     const listed = skills?.map((each) => resolve(path, each)) ?? null;
-    if (!inside(path)) continue;
+    if (!isWithin(path, folder)) continue;
     const servers = expectedServers(path, mcpServers);
     plugins.push({ name, path, skills: listed, places: listed ?? usual(path), servers });
   }
@@ -95,7 +94,7 @@ const usual = (path: string): string[] => [path, join(path, "skills")];
 
 /** The plugin of a skill's folder: one that lists it, else the innermost one that contains it. */
 export function pluginOf(folder: string, plugins: readonly Plugin[]): Plugin | null {
-  const holds = (base: string): boolean => folder === base || folder.startsWith(base + sep);
+  const holds = (base: string): boolean => isWithin(folder, base);
   const around = plugins.filter(({ path }) => holds(path));
   const listing = around.filter(({ skills }) => skills?.some(holds) === true);
   const whole = around.filter(({ skills }) => skills === null);

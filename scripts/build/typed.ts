@@ -233,26 +233,13 @@ function clashes(
   }
   const names = new Set(own.map((tool) => tool?.name));
   const paths = new Set(files.map(({ path }) => path));
-  return tools.flatMap(({ name, script }) => [
-    ...(names.has(name)
-      ? [
-          {
-            code: "typed_clash",
-            message: `The tool ${String(name)} is in both tools.json and skill.ts.`,
-            hint,
-          },
-        ]
-      : []),
+  const messages = tools.flatMap(({ name, script }) => [
+    ...(names.has(name) ? [`The tool ${String(name)} is in both tools.json and skill.ts.`] : []),
     ...(paths.has(String(script))
-      ? [
-          {
-            code: "typed_clash",
-            message: `The handler of ${String(name)} would replace the file ${String(script)}.`,
-            hint,
-          },
-        ]
+      ? [`The handler of ${String(name)} would replace the file ${String(script)}.`]
       : []),
   ]);
+  return messages.map((message) => ({ code: "typed_clash", message, hint }));
 }
 
 function schemaFault({ path, message }: { path: string; message: string }): ModuleFault {

@@ -1,7 +1,7 @@
 /** Shows a call's answer: text on stdout, files in a folder, failures with their code. */
 import { basename } from "node:path";
 import { createParser } from "eventsource-parser";
-import { brokenOff, type ProblemFinding, wholeOf, withFindings } from "../admin-client.ts";
+import { brokenOff, problemOf, wholeOf, withFindings } from "../admin-client.ts";
 import { EXIT, type ExitCode } from "../command.ts";
 import { terminalText } from "../terminal-text.ts";
 import { EventPrinter } from "./event-printer.ts";
@@ -22,15 +22,6 @@ interface AnswerOptions {
   listsFiles?: boolean;
   /** Called with each event of a stream after it is printed. @param say prints a line on stderr */
   onEvent?: (event: string | undefined, value: Record<string, unknown>, say: (line: string) => void) => void;
-}
-
-/** The members of a problem document that determine how a call ends. */
-interface Failure {
-  status: number;
-  code: string;
-  detail: string;
-  stderr?: string;
-  errors?: ProblemFinding[];
 }
 
 /** Prints an answer; returns the exit code. */
@@ -163,7 +154,7 @@ export async function printStream(response: Response, options: AnswerOptions): P
 }
 
 function printFailure(text: string, status: number, { json }: AnswerOptions, withStderr = true): number {
-  const failure = parseFailure(text, status);
+  const failure = { status, ...problemOf(text) };
   if (json) process.stdout.write(`${text}\n`);
   else {
     const stderr = withStderr && failure.stderr ? `${failure.stderr.trimEnd()}\n` : "";
@@ -174,15 +165,7 @@ function printFailure(text: string, status: number, { json }: AnswerOptions, wit
   return exitOf(failure);
 }
 
-function parseFailure(text: string, status: number): Failure {
-  try {
-    return { status, code: "unknown", detail: text, ...JSON.parse(text) };
-  } catch {
-    return { status, code: "unknown", detail: text };
-  }
-}
-
-function exitOf({ status, code }: Failure): ExitCode {
+function exitOf({ status, code }: { status: number; code: string }): ExitCode {
   if (code === "skill_not_found") return EXIT.missing;
   if (status === 401 || status === 403) return EXIT.unauthorised;
   if (status === 504) return EXIT.timed_out;

@@ -1,14 +1,14 @@
 /** The wrangler configuration of one deployment: Hull's, with the names and variables of this project. */
 import { mkdir } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { parse, TomlError } from "smol-toml";
 import * as z from "zod";
-import { CommandError, EXIT, usageError } from "../command.ts";
+import { CommandError, EXIT } from "../command.ts";
 import { REPO_DIR } from "../dev/paths.ts";
 import { workerModules } from "../dev/worker-bundle.ts";
 import { ENTRY, writeModules } from "../dev/worker-modules.ts";
 import { readIfThere } from "../read-if-there.ts";
 import { replaceFile } from "../replace-file.ts";
+import { readToml, tomlError } from "../toml-file.ts";
 
 /** Binding of the namespace with the published objects. */
 export const SKILLS_BINDING = "SKILLS";
@@ -38,6 +38,8 @@ const wranglerConfig = z.looseObject({
 
 export type WorkerConfig = z.infer<typeof wranglerConfig>;
 
+const HINT = "Begin with a copy of Hull's own wrangler.toml: the Worker needs all of its bindings.";
+
 /**
  * Reads a wrangler.toml, and makes its paths absolute.
  * @param worker another name than the file's; database and bucket get names derived from it, so that two deployments
@@ -46,7 +48,14 @@ export type WorkerConfig = z.infer<typeof wranglerConfig>;
  */
 export async function readWorkerConfig(path: string, worker: string | undefined): Promise<WorkerConfig> {
   const dir = dirname(resolve(path));
-  const config = parseConfig(path, await readText(path));
+  const bytes = await readIfThere(path);
+  if (bytes === null)
+    throw new CommandError(EXIT.missing, "config_missing", `There is no file ${resolve(path)}.`);
+  const file = readToml(bytes.toString("utf8"), wranglerConfig);
+  // The hint is for a file that lacks what the Worker needs; a syntax error has a place.
+  if (!file.ok)
+    throw tomlError(path, file.fault.at === undefined ? { ...file.fault, hint: HINT } : file.fault);
+  const config = file.data;
   const at = (file: string): string => resolve(dir, file);
   const [database] = config.d1_databases;
   const [bucket] = config.r2_buckets;
@@ -108,29 +117,4 @@ export async function writeWorkerConfig(projectDir: string, config: WorkerConfig
 
 function deploymentDir(projectDir: string, { name }: WorkerConfig): string {
   return join(projectDir, ".hull", "deploy", name);
-}
-
-async function readText(path: string): Promise<string> {
-  const bytes = await readIfThere(path);
-  if (bytes !== null) return bytes.toString("utf8");
-  throw new CommandError(EXIT.missing, "config_missing", `There is no file ${resolve(path)}.`);
-}
-
-function parseConfig(path: string, text: string): WorkerConfig {
-  let value: unknown;
-  try {
-    value = parse(text);
-  } catch (error) {
-    if (!(error instanceof TomlError)) throw error;
-    const [message = ""] = error.message.split("\n");
-    throw usageError("bad_config", `${path}:${error.line}:${error.column}: ${message}.`);
-  }
-  const parsed = wranglerConfig.safeParse(value);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  throw usageError(
-    "bad_config",
-    `${path}: ${issue?.path.join(".")}: ${issue?.message}.`,
-    "Begin with a copy of Hull's own wrangler.toml: the Worker needs all of its bindings.",
-  );
 }

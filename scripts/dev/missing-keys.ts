@@ -6,9 +6,7 @@ import { variablesOf } from "../../src/skill/variables.ts";
 import type { BuiltSkill } from "../build/skill.ts";
 
 /** A variable that would make the skills' model available. */
-export interface MissingKey {
-  variable: string;
-  slugs: string[];
+export interface MissingKey extends UnsetVariable {
   /** The variable is set to an empty value. */
   empty: boolean;
 }
@@ -19,18 +17,23 @@ export function missingKeys(
   registry: ModelRegistry,
   variables: ReadonlyMap<string, string>,
 ): MissingKey[] {
-  const slugs = new Map<string, string[]>();
-  for (const { card, manifest } of skills) {
-    if (manifest.llm === undefined) continue;
-    const { target, fallback } = manifest.llm;
+  const lacking = skills.flatMap(({ card: { slug }, manifest: { llm } }) => {
+    if (llm === undefined) return [];
+    const { target, fallback } = llm;
     const providers = [target, ...fallback].map(({ provider }) => provider);
-    if (providers.some((name) => isAvailable(name, registry, (key) => variables.get(key)))) continue;
+    if (providers.some((name) => isAvailable(name, registry, (key) => variables.get(key)))) return [];
     const [variable] = keyVariables(target.provider, registry.providers.get(target.provider) ?? {});
-    if (variable !== undefined) slugs.set(variable, [...(slugs.get(variable) ?? []), card.slug]);
-  }
-  return Array.from(slugs, ([variable, list]) => {
-    return { variable, slugs: list, empty: variables.get(variable)?.trim() === "" };
+    return variable === undefined ? [] : [{ variable, slug }];
   });
+  return byVariable(lacking).map((missing) => ({
+    ...missing,
+    empty: variables.get(missing.variable)?.trim() === "",
+  }));
+}
+
+function byVariable(list: readonly { variable: string; slug: string }[]): UnsetVariable[] {
+  const groups = Map.groupBy(list, ({ variable }) => variable);
+  return Array.from(groups, ([variable, group]) => ({ variable, slugs: group.map(({ slug }) => slug) }));
 }
 
 /** A line for users: which skills cannot call their model, and the remedy. @param shown names of the skills */
@@ -51,11 +54,13 @@ export function unsetVariables(
   skills: readonly BuiltSkill[],
   variables: ReadonlyMap<string, string>,
 ): UnsetVariable[] {
-  const slugs = new Map<string, string[]>();
-  for (const skill of skills)
-    for (const variable of variablesOf(skill))
-      if (!variables.has(variable)) slugs.set(variable, [...(slugs.get(variable) ?? []), skill.card.slug]);
-  return Array.from(slugs, ([variable, list]) => ({ variable, slugs: list }));
+  return byVariable(
+    skills.flatMap((skill) =>
+      [...variablesOf(skill)]
+        .filter((variable) => !variables.has(variable))
+        .map((variable) => ({ variable, slug: skill.card.slug })),
+    ),
+  );
 }
 
 /** A line for users. @param shown names of the skills */

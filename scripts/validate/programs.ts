@@ -2,6 +2,7 @@
 import { basename, isAbsolute, join, relative } from "node:path";
 import { commandsOf } from "../../src/skill/command.ts";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
+import { isWithin } from "../build/file-system.ts";
 import type { RootedDiagnostic } from "../build/roots.ts";
 import type { BuiltSkill } from "../build/skill.ts";
 import { isExecutable } from "../needs/machine.ts";
@@ -16,7 +17,7 @@ export function checkPrograms(
     for (const [field, [program = ""]] of commandsOf(manifest)) {
       const local = !isAbsolute(program) && (program.includes("/") || program.startsWith("."));
       if (local || isExecutable(program)) continue;
-      const root = roots.find((path) => folder === path || folder.startsWith(`${path}/`)) ?? folder;
+      const root = roots.find((path) => isWithin(folder, path)) ?? folder;
       const diagnostic: Diagnostic = {
         level: "error",
         code: "program_missing",

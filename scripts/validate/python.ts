@@ -4,6 +4,7 @@ import { readFile } from "node:fs/promises";
 import { basename, join, relative } from "node:path";
 import { promisify } from "node:util";
 import * as z from "zod";
+import { isWithin } from "../build/file-system.ts";
 import type { RootedDiagnostic } from "../build/roots.ts";
 import type { BuiltSkill } from "../build/skill.ts";
 
@@ -30,7 +31,7 @@ export async function checkPython(
     const handler = handlers[index];
     if (handler === undefined) return [];
     const { folder, script } = handler;
-    const root = roots.find((path) => folder === path || folder.startsWith(`${path}/`)) ?? folder;
+    const root = roots.find((path) => isWithin(folder, path)) ?? folder;
     return {
       root,
       diagnostic: {
