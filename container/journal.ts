@@ -261,7 +261,10 @@ export class Journal {
   #leave(segment: number): void {
     const left = (this.#live.get(segment) ?? 1) - 1;
     this.#live.set(segment, left);
-    if (left > 0 || segment === this.#segment) return;
+    if (left === 0 && segment !== this.#segment) this.#removeSegment(segment);
+  }
+
+  #removeSegment(segment: number): void {
     this.#live.delete(segment);
     void unlink(this.#segmentPath(segment)).catch(() => {});
   }
@@ -291,10 +294,7 @@ export class Journal {
     this.#fd = openSync(this.#segmentPath(number), "a", 0o600);
     this.#segment = number;
     this.#segmentSize = 0;
-    if (previous > 0 && (this.#live.get(previous) ?? 0) === 0) {
-      this.#live.delete(previous);
-      void unlink(this.#segmentPath(previous)).catch(() => {});
-    }
+    if (previous > 0 && (this.#live.get(previous) ?? 0) === 0) this.#removeSegment(previous);
   }
 
   async #load(number: number): Promise<void> {

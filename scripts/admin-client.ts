@@ -1,4 +1,5 @@
 /** Calls of commands to the routes of a running Hull. */
+import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { firstOf } from "../src/cut.ts";
 import { CommandError, EXIT, type ExitCode, usageError, VALUE } from "./command.ts";
 import { stateOf } from "./dev/paths.ts";
@@ -115,6 +116,17 @@ export async function answerOf(url: URL, init: RequestInit): Promise<Response> {
 /** The error for an answer that the server broke off. */
 export const brokenOff = (): CommandError =>
   new CommandError(EXIT.unreachable, "stream_cut", "The server broke off its answer.");
+
+/** The server-sent events of an answer, until it ends or breaks off. */
+export async function* eventsOf(response: Response): AsyncGenerator<EventSourceMessage> {
+  const events: EventSourceMessage[] = [];
+  const parser = createParser({ onEvent: (event) => void events.push(event) });
+  const decoder = new TextDecoder();
+  for await (const chunk of response.body ?? []) {
+    parser.feed(decoder.decode(chunk, { stream: true }));
+    yield* events.splice(0);
+  }
+}
 
 /** The whole body of an answer. Throws `CommandError` (exit 4) if the server breaks it off. */
 export async function wholeOf(response: Response): Promise<Buffer<ArrayBuffer>> {

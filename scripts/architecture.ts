@@ -27,24 +27,11 @@ const CLIENT_TYPES = "typed/client/api.d.ts";
 const NOT_BY_IMPORT = /^(?:test|typed|src\/typed|scripts\/commands)\/|^src\/client\/client\.ts$/;
 const CHECKED = ["src", "container", "scripts", "test"];
 
-/** What each part of src may import in addition to itself: parts, or single files. Everything may use `vocabulary`. */
-const VOCABULARY = [
-  "answer-shape",
-  "bytes",
-  "memo",
-  "at-most",
-  "asked-again",
-  "cut",
-  "lazily",
-  "recent",
-  "plural",
-  "errors",
-  "secrets",
-  "redact",
-  "log",
-  "env",
-  "derived-key",
-];
+const parts = (names: string): string[] => names.split(" ");
+/** What each part of src may import in addition to itself: parts, or single files. Everything may use `VOCABULARY`. */
+const VOCABULARY = parts(
+  "answer-shape bytes memo at-most asked-again cut lazily recent plural errors secrets redact log env derived-key",
+);
 const MAY_IMPORT: Record<string, readonly string[]> = {
   "answer-shape": ["src/skill/json.ts", "src/skill/manifest.ts"],
   errors: ["plural", "cut"],
@@ -61,10 +48,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   redact: ["bytes", "memo", "secrets"],
   log: ["redact"],
   env: [
-    "errors",
-    "secrets",
-    "redact",
-    "log",
+    ...parts("errors secrets redact log"),
     "src/model/mock/mock.ts",
     "src/model/registry/layer.ts",
     "src/skill/json-depth.ts",
@@ -77,15 +61,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   database: ["memo"],
   "row-collector": ["log"],
   deployment: [
-    "env",
-    "log",
-    "row-collector",
-    "errors",
-    "recent",
-    "auth",
-    "registry",
-    "model",
-    "tool",
+    ...parts("env log row-collector errors recent auth registry model tool"),
     "src/run/handler/isolate-names.ts",
     "src/run/metrics.ts",
     "src/session/ledger/rpc.ts",
@@ -117,28 +93,13 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   llm: [...VOCABULARY, "skill", "engine", "model"],
   run: [
     ...VOCABULARY,
-    "deployment",
-    "skill",
-    "registry",
-    "engine",
-    "model",
-    "tool",
-    "llm",
+    ...parts("deployment skill registry engine model tool llm"),
     "src/session/conversation/answers.ts",
     ...["ledger", "conversation"].map((folder) => `src/session/${folder}/rpc.ts`),
   ],
   session: [
     ...VOCABULARY,
-    "deployment",
-    "database",
-    "row-collector",
-    "skill",
-    "registry",
-    "engine",
-    "model",
-    "tool",
-    "llm",
-    "run",
+    ...parts("deployment database row-collector skill registry engine model tool llm run"),
   ],
   // The types of the API's answers, never the code behind them.
   console: [
@@ -163,25 +124,12 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ],
   http: [
     ...VOCABULARY,
-    "deployment",
-    "auth",
-    "skill",
-    "registry",
-    "engine",
-    "model",
-    "tool",
-    "llm",
-    "run",
-    "session",
-    "console",
-    "api",
+    ...parts("deployment auth skill registry engine model tool llm run session console api"),
   ],
   // The documented request and response shapes: shapes of other parts, never their code.
   api: [
     ...VOCABULARY,
-    "skill",
-    "engine",
-    "llm",
+    ...parts("skill engine llm"),
     "src/auth/api-key.ts",
     "src/model/health.ts",
     "src/model/mock/mock.ts",
@@ -208,19 +156,12 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   client: [CLIENT_TYPES],
   worker: ["http", "session", "errors", "env"],
   scripts: [
-    "bytes",
-    "plural",
-    "errors",
-    "secrets",
-    "redact",
-    "cut",
-    "memo",
-    "api",
-    "skill",
-    "typed",
-    "registry",
+    ...parts("bytes plural errors secrets redact cut memo api skill typed registry"),
     CLIENT_TYPES,
+    "src/auth/api-key.ts",
+    "src/engine/workflow/answers.ts",
     "src/run/task/handle.ts",
+    "src/session/workflow/listed.ts",
     "src/tool/protocol.ts",
     ...[
       "registry.ts",

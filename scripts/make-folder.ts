@@ -2,6 +2,7 @@
 import { mkdir, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { CommandError, EXIT } from "./command.ts";
+import { isSystemError } from "./system-error.ts";
 
 /**
  * Node's own recursive `mkdir` tries forever where a folder exists and the system allows none in it, as in /proc.
@@ -13,9 +14,9 @@ export async function makeFolder(path: string, mode = 0o777): Promise<void> {
   try {
     await mkdir(path, { mode });
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : null;
-    if (code === "EEXIST" && (await isFolder(path))) return;
-    if (code !== "ENOENT") throw error;
+    if (!isSystemError(error)) throw error;
+    if (error.code === "EEXIST" && (await isFolder(path))) return;
+    if (error.code !== "ENOENT") throw error;
     const message = `Cannot make the folder ${path}: the system allows none in ${above}.`;
     throw new CommandError(EXIT.failed, "system_error", message, "Choose a folder elsewhere.");
   }

@@ -1,8 +1,7 @@
 /** Follows the events of a session of a running Hull. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { createParser } from "eventsource-parser";
-import { type AdminClient, SERVER_FLAGS } from "./admin-client.ts";
+import { type AdminClient, eventsOf, SERVER_FLAGS } from "./admin-client.ts";
 import { EventPrinter } from "./call/event-printer.ts";
 import { SWITCH, usageError, VALUE } from "./command.ts";
 
@@ -38,24 +37,17 @@ export async function followSession(
   over: (event: SessionEvent) => boolean,
 ): Promise<void> {
   let seen = after;
-  for (let ended = false; ; await sleep(WAIT_MS)) {
+  for (;;) {
     const response = await server.open(`${path}/events${seen === null ? "" : `?after=${seen}`}`);
-    const parser = createParser({
-      onEvent: ({ id, event = "message", data }) => {
-        if (ended) return;
-        seen = Number(id?.slice(id.lastIndexOf(":") + 1));
-        ended = over({ seq: seen, event, data: JSON.parse(data) });
-      },
-    });
-    const decoder = new TextDecoder();
     try {
-      for await (const chunk of response.body ?? []) {
-        parser.feed(decoder.decode(chunk, { stream: true }));
-        if (ended) return;
+      for await (const { id, event = "message", data } of eventsOf(response)) {
+        seen = Number(id?.slice(id.lastIndexOf(":") + 1));
+        if (over({ seq: seen, event, data: JSON.parse(data) })) return;
       }
     } catch {
       // The stream broke off.
     }
+    await sleep(WAIT_MS);
   }
 }
 

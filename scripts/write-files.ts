@@ -18,7 +18,7 @@ export async function writeNewFiles(
     try {
       await writeNewFile(path, file.text);
     } catch (error) {
-      if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+      if (!isSystemError(error) || error.code !== "EEXIST") throw error;
       kept.push(file.path);
       continue;
     }

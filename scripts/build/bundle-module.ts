@@ -138,10 +138,24 @@ function isBuildFailure(error: unknown): error is { errors: Message[] } {
 }
 
 /** The place of a bundler's message. */
-export function locationOf({ location }: Message, folder: string): Pick<ModuleFault, "file" | "at"> {
+function locationOf({ location }: Message, folder: string): Pick<ModuleFault, "file" | "at"> {
   if (location === null) return {};
   const file = relative(folder, resolve(folder, location.file)).split(sep).join("/");
   return { file, at: { line: location.line, column: location.column + 1 } };
+}
+
+/** The fault of a module that cannot be bundled. @param subject begins the message, e.g. `The handler` */
+export function buildFault(
+  message: Message,
+  folder: string,
+  { code, subject }: { code: string; subject: string },
+): ModuleFault {
+  return {
+    code,
+    message: `${subject} cannot be built: ${message.text.replace(/\.?$/, ".")}`,
+    hint: buildHint(message.text),
+    ...locationOf(message, folder),
+  };
 }
 
 /** A hint for an import that cannot be resolved, or for a syntax error. */

@@ -7,7 +7,7 @@ import type { SourceFile } from "../../src/skill/bundle.ts";
 import type { ModuleFault } from "../../src/skill/module-fault.ts";
 import { chosen, type MadeHandler } from "../../src/skill/tools-json/handlers.ts";
 import { importNeed, javascriptNeeds, type Needs } from "../../src/skill/tools-json/javascript-needs.ts";
-import { buildHint, bundleModule, locationOf, nodeModules, RESOLVING } from "./bundle-module.ts";
+import { buildFault, buildHint, bundleModule, nodeModules, RESOLVING } from "./bundle-module.ts";
 
 interface BuiltHandler {
   made: MadeHandler | { faults: ModuleFault[] };
@@ -99,12 +99,9 @@ function runsAsItIs(own: readonly OwnFile[], read: readonly string[]): boolean {
 }
 
 function refused(errors: readonly Message[], folder: string): BuiltHandler {
-  const faults = errors.map((message) => ({
-    code: "handler_build",
-    message: `The handler cannot be built: ${message.text.replace(/\.?$/, ".")}`,
-    hint: buildHint(message.text),
-    ...locationOf(message, folder),
-  }));
+  const faults = errors.map((message) =>
+    buildFault(message, folder, { code: "handler_build", subject: "The handler" }),
+  );
   return { made: { faults }, read: null };
 }
 

@@ -3,7 +3,7 @@ import type { Message } from "esbuild";
 import type { SourceFile } from "../../src/skill/bundle.ts";
 import type { MadeHooks } from "../../src/skill/hooks.ts";
 import type { ModuleFault } from "../../src/skill/module-fault.ts";
-import { buildHint, bundleModule, locationOf, nodeModules } from "./bundle-module.ts";
+import { buildFault, bundleModule, nodeModules } from "./bundle-module.ts";
 
 /** Modules of Node that exist in an isolate and reach nothing outside it. */
 const IN_ISOLATE = new Set(
@@ -28,11 +28,8 @@ export async function bundleHooks(folder: string, { path, bytes }: SourceFile): 
 }
 
 function faultOf(message: Message, folder: string): ModuleFault {
-  const text = `The hook module cannot be built: ${message.text.replace(/\.?$/, ".")}`;
-  const location = locationOf(message, folder);
-  return message.detail === REFUSED
-    ? { code: "hooks_module", message: text, hint: ISOLATE_HINT, ...location }
-    : { code: "hooks_build", message: text, hint: buildHint(message.text), ...location };
+  const fault = buildFault(message, folder, { code: "hooks_build", subject: "The hook module" });
+  return message.detail === REFUSED ? { ...fault, code: "hooks_module", hint: ISOLATE_HINT } : fault;
 }
 
 /** Our own plugin's mark of a refused import. */

@@ -60,31 +60,17 @@ export function listFiles(
       } else if (stats.isDirectory()) {
         const real = link ? realPath(full) : null;
         if (real !== null && above.some((path) => realPath(path) === real)) {
-          diagnostics.push(
-            finding(
-              folder,
-              path,
-              "error",
-              "link_loop",
-              `The link ${path} leads to a folder that contains it.`,
-              "Remove it, or list it in .hullignore.",
-            ),
-          );
+          const message = `The link ${path} leads to a folder that contains it.`;
+          diagnostics.push(finding(folder, path, "error", "link_loop", message, LINK_HINT));
         } else {
           const inside = readFolder(full);
           if (inside === null) diagnostics.push(...folderUnreadable(folder, withinRoot(folder, path), full));
           else if (!isState(inside)) visit(inside, `${path}/`, [...above, full]);
         }
       } else if (!stats.isFile()) {
+        const message = `${path} is not a regular file, so Hull leaves it out.`;
         diagnostics.push(
-          finding(
-            folder,
-            path,
-            "warning",
-            "special_file",
-            `${path} is not a regular file, so Hull leaves it out.`,
-            "List it in .hullignore.",
-          ),
+          finding(folder, path, "warning", "special_file", message, "List it in .hullignore."),
         );
       } else {
         files.push({ path, absolute: full, stats });
@@ -97,6 +83,7 @@ export function listFiles(
   return { files, diagnostics };
 }
 
+const LINK_HINT = "Remove it, or list it in .hullignore.";
 const NAME_HINT = "Rename it, or list it in .hullignore.";
 
 /** The most of a name in a message, in UTF-16 units. */
@@ -125,8 +112,7 @@ function withoutStats(folder: SkillFolder, path: string, absolute: string, link:
   if (refusal !== null) return [fileUnreadable(folder, path, refusal)];
   if (!link) return [];
   const message = `The link ${path} leads nowhere.`;
-  const hint = "Remove it, or list it in .hullignore.";
-  return [finding(folder, path, "error", "link_broken", message, hint)];
+  return [finding(folder, path, "error", "link_broken", message, LINK_HINT)];
 }
 
 /** @param refusal the system's error */
@@ -146,14 +132,9 @@ function nestedSkills(folder: SkillFolder, files: FoundFile[]): Diagnostic[] {
     .filter((file) => file.path.endsWith("/SKILL.md"))
     .map((file) => {
       const nested = file.path.slice(0, -"/SKILL.md".length);
-      return finding(
-        folder,
-        file.path,
-        "warning",
-        "nested_skill",
-        `The folder ${nested} has its own SKILL.md, but Hull does not serve it: the root is itself a skill.`,
-        `Name the folder ${nested.split("/", 1)[0]} as a root to serve what is in it, or list it in "skills" of ${PLUGIN_FOLDER}/plugin.json to serve both.`,
-      );
+      const message = `The folder ${nested} has its own SKILL.md, but Hull does not serve it: the root is itself a skill.`;
+      const hint = `Name the folder ${nested.split("/", 1)[0]} as a root to serve what is in it, or list it in "skills" of ${PLUGIN_FOLDER}/plugin.json to serve both.`;
+      return finding(folder, file.path, "warning", "nested_skill", message, hint);
     });
 }
 

@@ -20,7 +20,6 @@ import {
   realPath,
   refusalOf,
 } from "./file-system.ts";
-import { foldersAbove } from "./folders-above.ts";
 import {
   folderUnreadable,
   IGNORE_FILE,
@@ -312,6 +311,20 @@ const perhapsDeclared = ({ name, file }: SkillFolder): Diagnostic => ({
 });
 
 const PLUGIN_HINT = "Write JSON with a name, as the plugin's own client reads it, or remove the file.";
+
+/** Folders that structure a collection, but do not name the author of their skills. */
+const LAYOUT = new Set(
+  "skills skill plugins packages src agents claude codex cursor gemini github opencode".split(" "),
+);
+
+/** The folders that lead to a folder, without those that only structure a collection, as a part of a slug. */
+const foldersAbove = (path: string): string =>
+  path
+    .split(/[/\\]/)
+    .slice(0, -1)
+    .map(slugify)
+    .filter((name) => name !== "" && !LAYOUT.has(name))
+    .join("-");
 
 /**
  * The folder with its plugin and its namespace: the plugin's name, or its folder's if no slug follows from that; without a

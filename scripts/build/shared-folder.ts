@@ -2,7 +2,7 @@
  * The part of a plugin's folder that belongs to a skill: the skill's text or scripts name it by
  * `${CLAUDE_PLUGIN_ROOT}`, or its text links to files there.
  */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { basename, join, relative, resolve, sep } from "node:path";
 import type { RecordExtras, SourceFile } from "../../src/skill/bundle.ts";
@@ -183,4 +183,4 @@ const stampOf = (files: readonly FoundFile[]): string =>
     JSON.stringify(files.map(({ path, stats }) => [path, stats.size, stats.mtimeMs, stats.ino, stats.mode])),
   );
 
-const sha256 = (content: string | Uint8Array): string => createHash("sha256").update(content).digest("hex");
+const sha256 = (content: string | Uint8Array): string => hash("sha256", content);

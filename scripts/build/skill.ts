@@ -104,22 +104,23 @@ async function readFiles(
   { modelRegistry, providers, signatures, provided, project }: Models,
 ): Promise<Outcome> {
   const total = found.reduce((sum, file) => sum + file.stats.size, 0);
-  if (total > MAX_SKILL_BYTES) {
-    diagnostics.push(
-      problem(
-        folder,
-        "skill_too_large",
-        `The folder holds ${total} bytes; at most ${MAX_SKILL_BYTES} (256 MiB) can be bundled.`,
-        "List what the skill does not need in .hullignore.",
-      ),
-    );
-    return without(folder, diagnostics);
-  }
   const entries = new Set(found.flatMap(({ path }) => withFolders(path))).size;
-  if (entries > PACK_LIMITS.entries) {
-    const what = `The folder holds ${entries} files and folders; at most ${PACK_LIMITS.entries} can be bundled.`;
-    const hint = "List what the skill does not need in .hullignore.";
-    return without(folder, [...diagnostics, problem(folder, "skill_too_large", what, hint)]);
+  const holds =
+    total > MAX_SKILL_BYTES
+      ? `${total} bytes; at most ${MAX_SKILL_BYTES} (256 MiB)`
+      : entries > PACK_LIMITS.entries
+        ? `${entries} files and folders; at most ${PACK_LIMITS.entries}`
+        : null;
+  if (holds !== null) {
+    const tooLarge: Diagnostic = {
+      level: "error",
+      code: "skill_too_large",
+      skill: folder.name,
+      file: folder.file,
+      message: `The folder holds ${holds} can be bundled.`,
+      hint: "List what the skill does not need in .hullignore.",
+    };
+    return without(folder, [...diagnostics, tooLarge]);
   }
   const location = { folder: folder.name, file: folder.file };
   const typed = await expandTyped(folder.path, await readSources(found), location, signatures);
@@ -244,8 +245,4 @@ export async function readAgain(
   const { skill } = await readSkill(folder, files, diagnostics, models);
   if (skill?.digest === digest) return skill.contents();
   throw new CommandError(EXIT.failed, "skill_changed", `${folder.path} was changed meanwhile.`, "Try again.");
-}
-
-function problem(folder: SkillFolder, code: string, message: string, hint: string): Diagnostic {
-  return { level: "error", code, skill: folder.name, file: folder.file, message, hint };
 }

@@ -15,14 +15,7 @@ import { checkSignature } from "../../src/skill/signed.ts";
 import { TOOLS_FILE } from "../../src/skill/tools-json/read.ts";
 import type { SignaturePolicy } from "../../src/skill/trust.ts";
 import type { SkillDescription } from "../../src/typed/describe.ts";
-import {
-  type BundledModule,
-  buildHint,
-  bundleModule,
-  bundleModules,
-  locationOf,
-  RESOLVING,
-} from "./bundle-module.ts";
+import { type BundledModule, buildFault, bundleModule, bundleModules, RESOLVING } from "./bundle-module.ts";
 import { evaluateModule, MESSAGE_FD } from "./evaluate.ts";
 import { FOR_ISOLATE, FOR_NODE } from "./handlers.ts";
 import { TYPED_FILE } from "./scan.ts";
@@ -170,7 +163,7 @@ async function bundleHandlers(
   );
   const bundled = await bundleModules({ folder, path: ENTRY }, sources, options);
   return "errors" in bundled
-    ? { faults: bundled.errors.map((message) => buildFault(message, folder)) }
+    ? { faults: bundled.errors.map((message) => faultOf(message, folder)) }
     : bundled;
 }
 
@@ -186,7 +179,7 @@ async function bundle(
   const bundled = await bundleModule(source, { ...options, plugins });
   if (!("errors" in bundled))
     return { ...bundled, read: bundled.read.filter((path) => !path.startsWith(HULL_TYPED)) };
-  return { faults: bundled.errors.map((message) => buildFault(message, folder)) };
+  return { faults: bundled.errors.map((message) => faultOf(message, folder)) };
 }
 
 const HULL_TYPED = join(HULL, "src", "typed");
@@ -251,15 +244,8 @@ function schemaFault({ path, message }: { path: string; message: string }): Modu
   return { code: "typed_schema", message: `${subject}: ${message}.`, hint };
 }
 
-function buildFault(message: Message, folder: string): ModuleFault {
-  const text = `The typed skill cannot be built: ${message.text.replace(/\.?$/, ".")}`;
-  return {
-    code: "typed_build",
-    message: text,
-    hint: buildHint(message.text),
-    ...locationOf(message, folder),
-  };
-}
+const faultOf = (message: Message, folder: string): ModuleFault =>
+  buildFault(message, folder, { code: "typed_build", subject: "The typed skill" });
 
 function evaluationFault(reason: string): ModuleFault {
   const message = `The build runs skill.ts to read its tools, and that failed: ${reason}`;

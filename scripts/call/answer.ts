@@ -1,7 +1,6 @@
 /** Shows a call's answer: text on stdout, files in a folder, failures with their code. */
 import { basename } from "node:path";
-import { createParser } from "eventsource-parser";
-import { brokenOff, problemOf, wholeOf, withFindings } from "../admin-client.ts";
+import { brokenOff, eventsOf, problemOf, wholeOf, withFindings } from "../admin-client.ts";
 import { EXIT, type ExitCode } from "../command.ts";
 import { terminalText } from "../terminal-text.ts";
 import { EventPrinter } from "./event-printer.ts";
@@ -118,8 +117,8 @@ export async function printStream(response: Response, options: AnswerOptions): P
   let files: MadeFile[] = [];
   let shown = false;
   const printer = new EventPrinter();
-  const parser = createParser({
-    onEvent: ({ event, data }) => {
+  try {
+    for await (const { event, data } of eventsOf(response)) {
       const value: Record<string, unknown> = JSON.parse(data);
       printer.print(event, value);
       options.onEvent?.(event, value, (line) => printer.say(line));
@@ -134,22 +133,13 @@ export async function printStream(response: Response, options: AnswerOptions): P
         if (value.ok === true) exit = EXIT.ok;
         if (Array.isArray(value.files)) files = value.files.filter(isMade);
       }
-    },
-  });
-  const cutOff = (): Error => {
-    printer.endLine();
-    return brokenOff();
-  };
-  const decoder = new TextDecoder();
-  try {
-    for await (const chunk of response.body ?? []) parser.feed(decoder.decode(chunk, { stream: true }));
+    }
   } catch (error) {
-    if (!(error instanceof Error && "code" in error)) throw error;
     // After the last event, the connection does not matter any more.
-    if (!finished) throw cutOff();
+    if (!(error instanceof Error && "code" in error)) throw error;
   }
-  if (!finished) throw cutOff();
   printer.endLine();
+  if (!finished) throw brokenOff();
   return (await writeMade(files, options)) || exit;
 }
 

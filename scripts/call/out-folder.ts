@@ -94,7 +94,7 @@ async function put(path: string, content: Uint8Array, force: boolean): Promise<"
     await writeFile(path, content, { flag: force ? "w" : "wx" });
     return "written";
   } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+    if (!isSystemError(error) || error.code !== "EEXIST") throw error;
   }
   const there = await lstat(path).catch(() => null);
   if (there?.isFile() !== true || there.size !== content.length) return "taken";

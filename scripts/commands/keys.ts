@@ -1,18 +1,9 @@
 /** `hull keys`: the API keys of a running Hull. */
 
+import type { ApiKey } from "../../src/auth/api-key.ts";
 import { pathOf, SERVER_FLAGS, serverOf } from "../admin-client.ts";
 import { defineCommand, EXIT, SWITCH, VALUE } from "../command.ts";
 import { type ActionInput, printList, remoteAction } from "../remote-action.ts";
-
-/** A key in the server's list. */
-interface ListedKey {
-  id: string;
-  prefix: string;
-  tenant: string;
-  scopes: string[];
-  name: string | null;
-  created_at: string;
-}
 
 interface Wanted extends Pick<ActionInput, "server" | "id" | "json"> {
   tenant?: string;
@@ -54,7 +45,7 @@ Hull prints a new key once, alone on stdout. A revoked key stops working within 
 
 async function add({ server, json, tenant = "default", scopes = "invoke", name }: Wanted): Promise<number> {
   const text = await server.send("POST", "/admin/keys", { tenant, scopes: scopes.split(","), name });
-  const made: ListedKey & { key: string } = JSON.parse(text);
+  const made: ApiKey & { key: string } = JSON.parse(text);
   if (json) process.stdout.write(`${text}\n`);
   else {
     process.stdout.write(`${made.key}\n`);
@@ -65,7 +56,7 @@ async function add({ server, json, tenant = "default", scopes = "invoke", name }
 }
 
 function list({ server, json, tenant }: Wanted): Promise<number> {
-  const columns: Record<string, (key: ListedKey) => string | null> = {
+  const columns: Record<string, (key: ApiKey) => string | null> = {
     ID: ({ id }) => id,
     KEY: ({ prefix }) => `${prefix}…`,
     TENANT: (key) => key.tenant,

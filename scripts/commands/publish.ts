@@ -3,8 +3,7 @@
 import { counted } from "../../src/plural.ts";
 import { SERVER_FLAGS, target } from "../admin-client.ts";
 import { BuildCache } from "../build/cache.ts";
-import { printDiagnostics } from "../build/print.ts";
-import { unknownPublicSkills } from "../build/public-skills.ts";
+import { printDiagnostics, unknownPublicSkills } from "../build/print.ts";
 import { defineCommand, EXIT, SWITCH } from "../command.ts";
 import { buildOptionsOf, openProject } from "../project.ts";
 import { buildKeeping, keptLines } from "../publish/last-published.ts";

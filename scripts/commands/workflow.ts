@@ -2,7 +2,9 @@
 
 import { relative } from "node:path";
 import { firstOf } from "../../src/cut.ts";
+import type { RunDocument } from "../../src/engine/workflow/answers.ts";
 import { counted } from "../../src/plural.ts";
+import type { ListedRun } from "../../src/session/workflow/listed.ts";
 import { type AdminClient, pathOf, SERVER_FLAGS, serverOf } from "../admin-client.ts";
 import { defineCommand, EXIT, SWITCH, timeoutMs, unexpectedArgument, usageError, VALUE } from "../command.ts";
 import { readDocument } from "../document-file.ts";
@@ -19,36 +21,6 @@ import { readTestFile } from "../workflow-test/test-file.ts";
 const CASE_MS = 60_000;
 /** How many cases run at the same time. */
 const AT_ONCE = 4;
-
-interface ListedRun {
-  id: string;
-  workflow: string;
-  status: string;
-  task: string;
-  created_at: string;
-  finished_at: string | null;
-}
-interface ShownRun {
-  id: string;
-  workflow_name: string;
-  task: string;
-  status: string;
-  explanation: string;
-  started_at: string;
-  finished_at: string | null;
-  stages: {
-    node_id: string;
-    kind: string;
-    outcome: string;
-    branch: string;
-    attempts: unknown[];
-    error: { code: string; message: string } | null;
-  }[];
-  active: { node_id: string }[];
-  artifacts: { text: string | null; data: unknown }[];
-  transcript: unknown;
-  test?: { crashed: object[]; unmet: { [part: string]: unknown[] } } | null;
-}
 
 interface Wanted {
   server: AdminClient;
@@ -198,7 +170,7 @@ function ls(wanted: Wanted): Promise<number> {
   });
 }
 
-const recordOf = async ({ server, id }: Wanted): Promise<ShownRun> =>
+const recordOf = async ({ server, id }: Wanted): Promise<RunDocument> =>
   JSON.parse(await server.send("GET", pathOf("/workflows/runs", id)));
 
 async function show(wanted: Wanted): Promise<number> {
@@ -230,7 +202,7 @@ async function toEnd(server: AdminClient, json: boolean, path: string, body: obj
   process.stderr.write(`${id} has begun. What it does: hull workflow explain ${id}\n`);
   const location = pathOf("/workflows/runs", id);
   await followSession(server, location, 0, ({ event }) => event === "done");
-  const run: ShownRun = JSON.parse(await server.send("GET", location));
+  const run: RunDocument = JSON.parse(await server.send("GET", location));
   const { status, artifacts, transcript } = run;
   const last = artifacts.at(-1);
   const said = last === undefined ? "" : (last.text ?? JSON.stringify(last.data, null, 2));
@@ -240,7 +212,7 @@ async function toEnd(server: AdminClient, json: boolean, path: string, body: obj
 }
 
 /** The places where the process of the run crashed, and the parts of its test that the run did not use. */
-function trialFacts({ test: trial = null }: ShownRun): [string, string][] {
+function trialFacts({ test: trial = null }: RunDocument): [string, string][] {
   if (trial === null) return [];
   const list = (values: readonly unknown[]): string =>
     values.map((value) => JSON.stringify(value)).join(", ");
@@ -251,7 +223,7 @@ function trialFacts({ test: trial = null }: ShownRun): [string, string][] {
   return [["died at", list(trial.crashed)], ...unmet];
 }
 
-function shown(json: boolean, run: ShownRun): number {
+function shown(json: boolean, run: RunDocument): number {
   const facts: [string, string][] = [
     ["run", run.id],
     ["workflow", run.workflow_name],

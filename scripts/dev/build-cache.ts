@@ -5,10 +5,11 @@
  */
 import { createHash, randomUUID } from "node:crypto";
 import { existsSync, type Stats, statSync } from "node:fs";
-import { cp, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { cp, mkdir, readdir, readFile, rm, stat, utimes } from "node:fs/promises";
 import { getCompileCacheDir } from "node:module";
 import { dirname, join } from "node:path";
 import { codeIdentity } from "../build/code-identity.ts";
+import { replaceFile } from "../replace-file.ts";
 import { REPO_DIR } from "./paths.ts";
 
 /** One cached folder, with the files from which it was made and their state at that time. */
@@ -94,9 +95,7 @@ async function store(
   const outputs = await readdir(folder, { recursive: true });
   const entry = { folder, inputs, outputs };
   const index: CacheEntry = { ...entry, repo: REPO_DIR, code: codeIdentity(), stamp: stampOf(entry) };
-  const temporary = `${folder}.json`;
-  await writeFile(temporary, JSON.stringify(index));
-  await rename(temporary, join(cacheDir, `${title}.json`));
+  await replaceFile(join(cacheDir, `${title}.json`), JSON.stringify(index));
   await sweep(cacheDir);
 }
 

@@ -1,6 +1,7 @@
 /** What `hull dev` prints about builds: at the start the served skills, later the changes. */
 
 import { counted } from "../../src/plural.ts";
+import type { Manifest } from "../../src/skill/manifest.ts";
 import type { BuildResult } from "../build/build.ts";
 import { printSomeDiagnostics } from "../build/print.ts";
 import type { RootedDiagnostic } from "../build/roots.ts";
@@ -88,3 +89,15 @@ export function oneLine(text: string, columns: number | undefined): string {
 export const reportsProblem = (event: unknown): boolean =>
   typeof event === "string" &&
   /^settings$|_(?:failed|failure|lost|broke_off|unreadable|not_\w+)$/.test(event);
+
+/** A curl command that calls a skill, for people to copy. @param url origin of the server, e.g. `http://localhost:3000` */
+export function curlFor(manifest: Manifest, url: string): string {
+  const target = `${url}${manifest.route}`;
+  if (manifest.method === "GET") {
+    return manifest.input === "none" ? `curl ${target}` : `curl -G ${target} --data-urlencode 'input=world'`;
+  }
+  const method = manifest.method === "POST" ? "" : ` -X ${manifest.method}`;
+  if (manifest.input === "none") return `curl -X ${manifest.method} ${target}`;
+  if (manifest.input === "file") return `curl${method} ${target} -F file=@FILE`;
+  return `curl${method} ${target} --data 'world'`;
+}

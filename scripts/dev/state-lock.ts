@@ -19,6 +19,7 @@ import { join } from "node:path";
 import { STATE_MARK } from "../build/skill-folder.ts";
 import { CommandError, EXIT } from "../command.ts";
 import { makeFolder } from "../make-folder.ts";
+import { isSystemError } from "../system-error.ts";
 import { LOOPBACK } from "./local-addresses.ts";
 import { SECRET_KEY_FILE } from "./secret-key.ts";
 
@@ -149,7 +150,7 @@ async function made(file: string, from: string): Promise<boolean> {
     await link(from, file);
     return true;
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "EEXIST") return false;
+    if (isSystemError(error) && error.code === "EEXIST") return false;
     throw error;
   }
 }
@@ -171,7 +172,7 @@ async function lives({ pid, began }: Holder): Promise<boolean> {
     process.kill(pid, 0);
   } catch (error) {
     // A process of another user also counts.
-    if (!(error instanceof Error && "code" in error && error.code === "EPERM")) return false;
+    if (!isSystemError(error) || error.code !== "EPERM") return false;
   }
   const now = await beginOf(pid);
   return now !== GONE && (now === null || began === null || now === began);

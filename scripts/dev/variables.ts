@@ -1,6 +1,7 @@
 /** Which of the developer's variables the local Worker gets, and how. */
 
 import * as z from "zod";
+import { installerEnvironment } from "../../container/environment.ts";
 import { keyVariablesOf, type Layer } from "../../src/model/registry/layer.ts";
 import { PROVIDER_KEY_VARIABLES, WEBHOOK_SECRETS } from "../../src/secrets.ts";
 import { nameMatches } from "../../src/skill/glob.ts";
@@ -109,16 +110,11 @@ function variablesOfLayer(layer: Layer): string[] {
  * never a secret of Hull. The runner decides which of it a process sees.
  * @param variables those of the project, which may hold the switch
  */
-export function runnerEnvironment(
+export const runnerEnvironment = (
   environment: NodeJS.ProcessEnv,
   variables: ReadonlyMap<string, string>,
-): NodeJS.ProcessEnv {
-  const allowed = /^(PATH|HOME|USER|LOGNAME|SHELL|TERM|LANG|LANGUAGE|TZ|LC_[A-Z]+|TMPDIR)$/;
-  const forInstaller = /^(PIP_\w+|(https?|no|all)_proxy|SSL_CERT_(FILE|DIR))$/i;
-  const entries = Object.entries(environment);
-  const egress = variables.get("HULL_RUNNER_EGRESS");
-  return {
-    ...Object.fromEntries(entries.filter(([name]) => allowed.test(name) || forInstaller.test(name))),
-    ...(egress === undefined ? {} : { HULL_RUNNER_EGRESS: egress }),
-  };
-}
+): NodeJS.ProcessEnv => ({
+  ...installerEnvironment(environment),
+  TMPDIR: environment.TMPDIR,
+  HULL_RUNNER_EGRESS: variables.get("HULL_RUNNER_EGRESS"),
+});

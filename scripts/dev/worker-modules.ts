@@ -1,6 +1,7 @@
 /** The Worker's modules in a folder, from which workerd starts. */
-import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { replaceFile } from "../replace-file.ts";
 
 /** The module that workerd starts with. */
 export const ENTRY = "worker.js";
@@ -25,10 +26,7 @@ export async function writeModules(dir: string, modules: WorkerModules): Promise
   const present = await readModules(dir);
   // The entry names the others, so it comes last.
   for (const [name, text] of [...modules].sort(([a], [b]) => Number(a === ENTRY) - Number(b === ENTRY))) {
-    if (present.get(name) === text) continue;
-    const part = join(dir, `${name}.${process.pid}`);
-    await writeFile(part, text);
-    await rename(part, join(dir, name));
+    if (present.get(name) !== text) await replaceFile(join(dir, name), text);
   }
   for (const name of present.keys()) if (!modules.has(name)) await rm(join(dir, name), { force: true });
 }

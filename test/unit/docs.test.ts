@@ -136,7 +136,7 @@ test("manifest.md lists every diagnostic code, and no other", () => {
   );
   const text = sources.map(read).join("\n");
   const calls =
-    /(?:(?:findings|strict|lenient)(?:\.part\([^()]*\))?\.(?:error|warning|info)\(|"(?:error|warning|info)",|problem\(\s*folder,|code:)\s*"(?!error|warning|info)([a-z_]+)"/g;
+    /(?:(?:findings|strict|lenient)(?:\.part\([^()]*\))?\.(?:error|warning|info)\(|"(?:error|warning|info)",|code:)\s*"(?!error|warning|info)([a-z_]+)"/g;
   const literal = Array.from(text.matchAll(calls), (match) => match[1] ?? "");
   const made = ["tool", "parameter"].flatMap((what) => [`${what}_name`, `duplicate_${what}`]);
   const required = ["name", "description", "task"].flatMap((key) => [`${key}_missing`, `${key}_empty`]);

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { buildRoots } from "../../../scripts/build/build.ts";
-import { unknownPublicSkills } from "../../../scripts/build/public-skills.ts";
+import { unknownPublicSkills } from "../../../scripts/build/print.ts";
 import {
   missingKeyLine,
   missingKeys,
