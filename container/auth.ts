@@ -1,5 +1,5 @@
 /** The runner secret and what it permits. */
-import { createHash, createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
+import { createHmac, createSecretKey, hash, type KeyObject, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { readTicket, type TicketSubject } from "../src/tool/protocol.ts";
 import { Refused } from "./refusal.ts";
@@ -33,7 +33,7 @@ export class Auth {
     const bytes = Buffer.from(secret, "utf8");
     this.#secret ??= bytes;
     this.#key ??= createSecretKey(bytes);
-    return timingSafeEqual(sha256(this.#secret), sha256(bytes));
+    return timingSafeEqual(hash("sha256", this.#secret, "buffer"), hash("sha256", bytes, "buffer"));
   }
 
   /**
@@ -50,10 +50,6 @@ export class Auth {
     }
     throw new Refused("unauthenticated", "The ticket is missing, expired or for something else.");
   }
-}
-
-function sha256(bytes: Buffer): Buffer {
-  return createHash("sha256").update(bytes).digest();
 }
 
 function bearer(request: IncomingMessage): string {

@@ -35,9 +35,10 @@ const EXECUTION_PREFIX = "hull-execution-";
 interface Parent {
   dir: string;
   limits: [file: string, value: number][];
-  /** Limits whose files only some kernels have. */
-  optional: [file: string, value: number][];
 }
+
+/** Files that kernels without swap do not have. */
+const OF_SWAP = ["memory.swap.max", "memory.memsw.limit_in_bytes"];
 
 export class Cgroups {
   /** The most memory of an execution; `null`: no limit. */
@@ -87,11 +88,10 @@ export class Cgroups {
         const dir = join(parent.dir, name);
         mkdirSync(dir);
         made.push(dir);
-        const limit = (file: string, value: number): void =>
-          writeFileSync(join(dir, file), String(OF_MEMORY.includes(file) ? most : value));
-        for (const [file, value] of parent.limits) limit(file, value);
-        for (const [file, value] of parent.optional) {
-          if (existsSync(join(dir, file))) limit(file, value);
+        for (const [file, value] of parent.limits) {
+          const path = join(dir, file);
+          if (OF_SWAP.includes(file) && !existsSync(path)) continue;
+          writeFileSync(path, String(OF_MEMORY.includes(file) ? most : value));
         }
       }
       return new Cgroup(made);
@@ -126,11 +126,10 @@ function unified(limits: ResourceLimits, root: string, self: string): Parent[] |
           ["memory.max", memoryBytes],
           // If the limit kills one process, the kernel kills all: half an execution has no result.
           ["memory.oom.group", 1],
+          ["memory.swap.max", 0],
         ];
   const pids: Parent["limits"] = maxProcesses === null ? [] : [["pids.max", maxProcesses]];
-  // A kernel without swap has no such file.
-  const optional: Parent["optional"] = memoryBytes === null ? [] : [["memory.swap.max", 0]];
-  return [{ dir, limits: [...memory, ...pids], optional }];
+  return [{ dir, limits: [...memory, ...pids] }];
 }
 
 /** Version 1: each controller has a tree of its own, and the runner's cgroup may contain both processes and cgroups. */
@@ -144,15 +143,11 @@ function perController(limits: ResourceLimits, root: string, self: string): Pare
     return [name, dir];
   });
   if (missing.length > 0) throw new NoCgroups(`this system has no cgroup with ${missing.join(", ")} here`);
-  return dirs.map(([name, dir]) =>
-    name === "pids"
-      ? { dir, limits: [["pids.max", maxProcesses ?? 0]], optional: [] }
-      : {
-          dir,
-          limits: [["memory.limit_in_bytes", memoryBytes ?? 0]],
-          optional: [["memory.memsw.limit_in_bytes", memoryBytes ?? 0]],
-        },
-  );
+  const memory = ["memory.limit_in_bytes", "memory.memsw.limit_in_bytes"];
+  return dirs.map(([name, dir]) => {
+    const [files, value] = name === "pids" ? [["pids.max"], maxProcesses ?? 0] : [memory, memoryBytes ?? 0];
+    return { dir, limits: files.map((file): [string, number] => [file, value]) };
+  });
 }
 
 function controllers({ memoryBytes, maxProcesses }: ResourceLimits): string[] {

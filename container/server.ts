@@ -157,42 +157,33 @@ function metrics({
   journal,
   enforced,
 }: ServerParts): string {
-  const gauges: [string, string, number][] = [
-    ["hull_runner_running", "Executions that hold a slot", queue.running],
-    ["hull_runner_waiting", "Executions that wait for a place", queue.waiting + servers.waiting],
-    ["hull_runner_mcp_servers", "MCP servers that run", servers.running],
-    ["hull_runner_bundles", "Unpacked bundles", bundles.count],
-    ["hull_runner_bundle_bytes", "Bytes of unpacked bundles", bundles.bytes],
-    ["hull_runner_workspaces", "Sessions' folders", workspaces.count],
-    ["hull_runner_workspace_bytes", "Bytes of sessions' folders", workspaces.bytes],
-    ["hull_runner_journal_bytes", "Bytes the journal counts", journal.bytes],
-    ["hull_runner_resident_bytes", "Memory of the runner", process.memoryUsage.rss()],
+  const metric = (name: string, type: string, help: string, values: [labels: string, value: number][]) => [
+    `# HELP hull_runner_${name} ${help}`,
+    `# TYPE hull_runner_${name} ${type}`,
+    ...values.map(([labels, value]) => `hull_runner_${name}${labels} ${value}`),
   ];
-  const lines = gauges.flatMap(([name, help, value]) => [
-    `# HELP ${name} ${help}`,
-    `# TYPE ${name} gauge`,
-    `${name} ${value}`,
-  ]);
-  lines.push(
-    "# HELP hull_runner_enforced Whether this runner isolates processes in this respect",
-    "# TYPE hull_runner_enforced gauge",
-  );
-  for (const [what, kept] of Object.entries(enforced)) {
-    lines.push(`hull_runner_enforced{what="${what}"} ${kept ? 1 : 0}`);
-  }
-  lines.push(
-    "# HELP hull_runner_executions_total Ended executions",
-    "# TYPE hull_runner_executions_total counter",
-  );
-  for (const [cause, count] of executions.endings) {
-    lines.push(`hull_runner_executions_total{cause="${cause}"} ${count}`);
-  }
-  lines.push(
-    "# HELP hull_runner_refusals_total Executions that were never admitted",
-    "# TYPE hull_runner_refusals_total counter",
-  );
-  for (const [code, count] of executions.refusals) {
-    lines.push(`hull_runner_refusals_total{code="${code}"} ${count}`);
-  }
-  return `${lines.join("\n")}\n`;
+  const gauge = (name: string, help: string, value: number) => metric(name, "gauge", help, [["", value]]);
+  const by = (label: string, values: Iterable<[string, number]>) =>
+    Array.from(values, ([of, value]): [string, number] => [`{${label}="${of}"}`, value]);
+  const kept = Object.entries(enforced).map(([what, is]): [string, number] => [what, is ? 1 : 0]);
+  const lines = [
+    gauge("running", "Executions that hold a slot", queue.running),
+    gauge("waiting", "Executions that wait for a place", queue.waiting + servers.waiting),
+    gauge("mcp_servers", "MCP servers that run", servers.running),
+    gauge("bundles", "Unpacked bundles", bundles.count),
+    gauge("bundle_bytes", "Bytes of unpacked bundles", bundles.bytes),
+    gauge("workspaces", "Sessions' folders", workspaces.count),
+    gauge("workspace_bytes", "Bytes of sessions' folders", workspaces.bytes),
+    gauge("journal_bytes", "Bytes the journal counts", journal.bytes),
+    gauge("resident_bytes", "Memory of the runner", process.memoryUsage.rss()),
+    metric("enforced", "gauge", "Whether this runner isolates processes in this respect", by("what", kept)),
+    metric("executions_total", "counter", "Ended executions", by("cause", executions.endings)),
+    metric(
+      "refusals_total",
+      "counter",
+      "Executions that were never admitted",
+      by("code", executions.refusals),
+    ),
+  ];
+  return `${lines.flat().join("\n")}\n`;
 }

@@ -50,7 +50,7 @@ export async function target(
   const fault = faultOf(url);
   if (fault === null) return { url, key: keyOf(values.key) };
   if (url === "") {
-    const project = await findUpwards(process.cwd());
+    const project = findUpwards(process.cwd());
     const running = await runningServer(project);
     if (running !== null) {
       const variables = await loadEnvironment(project);

@@ -1,9 +1,9 @@
 /** Finds the project and the skill folders for a command. */
-import { stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import type { ProvidedTools } from "../src/skill/missing-tools.ts";
 import type { BuildOptions } from "./build/build.ts";
+import { statOf } from "./build/file-system.ts";
 import { holdsSkill, isSkillRoot } from "./build/scan.ts";
 import { CommandError, EXIT } from "./command.ts";
 import { CONFIG_FILE, type HullConfig, loadConfig } from "./config.ts";
@@ -30,15 +30,12 @@ export async function openProject(
   asItIs = false,
 ): Promise<Project> {
   const start = resolve(dir ?? ".");
-  if (!(await isFolder(start))) throw missing(start);
-  const projectDir = await findUpwards(start);
+  if (!isFolder(start)) throw missing(start);
+  const projectDir = findUpwards(start);
   const config = await loadConfig(projectDir);
   const roots =
-    skills.length > 0
-      ? skills.map((path) => resolve(path))
-      : await defaultRoots(start, projectDir, config, asItIs);
-  const absent: string[] = [];
-  for (const root of roots) if (!(await isFolder(root))) absent.push(root);
+    skills.length > 0 ? skills.map((path) => resolve(path)) : defaultRoots(start, projectDir, config, asItIs);
+  const absent = roots.filter((root) => !isFolder(root));
   const [first] = absent;
   if (first !== undefined && absent.length === roots.length) throw missing(first);
   return { dir: projectDir, config, roots, models: await projectModels(projectDir, config) };
@@ -54,17 +51,12 @@ export function buildOptionsOf({ dir, models, config }: Project): BuildOptions {
   return { projectDir: dir, models, signatures, provided };
 }
 
-async function defaultRoots(
-  start: string,
-  projectDir: string,
-  config: HullConfig,
-  asItIs: boolean,
-): Promise<string[]> {
+function defaultRoots(start: string, projectDir: string, config: HullConfig, asItIs: boolean): string[] {
   if (start === projectDir && config.skills !== null)
     return config.skills.map((path) => resolve(projectDir, path.replace(/^~(?=\/|$)/, homedir())));
   const skills = join(start, "skills");
-  const usual = await isFolder(skills);
-  const configured = await isFile(join(start, CONFIG_FILE));
+  const usual = isFolder(skills);
+  const configured = isFile(join(start, CONFIG_FILE));
   if (isSkillRoot(start) || (asItIs && !configured)) return [start];
   if (usual && (configured || holdsSkill(skills) || !holdsSkill(start))) return [skills];
   if (holdsSkill(start)) return [start];
@@ -72,9 +64,9 @@ async function defaultRoots(
   throw new CommandError(EXIT.missing, "folder_missing", message, REMEDY);
 }
 
-export async function findUpwards(start: string): Promise<string> {
+export function findUpwards(start: string): string {
   for (let dir = start; ; dir = dirname(dir)) {
-    if (await isFile(join(dir, CONFIG_FILE))) return dir;
+    if (isFile(join(dir, CONFIG_FILE))) return dir;
     if (dir === dirname(dir)) return start;
   }
 }
@@ -85,10 +77,5 @@ function missing(path: string): CommandError {
   return new CommandError(EXIT.missing, "folder_missing", `There is no folder ${path}.`, REMEDY);
 }
 
-async function isFolder(path: string): Promise<boolean> {
-  return (await stat(path).catch(() => null))?.isDirectory() === true;
-}
-
-async function isFile(path: string): Promise<boolean> {
-  return (await stat(path).catch(() => null))?.isFile() === true;
-}
+const isFolder = (path: string): boolean => statOf(path)?.isDirectory() === true;
+const isFile = (path: string): boolean => statOf(path)?.isFile() === true;

@@ -42,19 +42,18 @@ export function servingConfig(
 
 /** The part for the runner, as flags of `container/main.ts`. */
 export function runnerFlags(config: HullConfig["runner"]): string[] {
-  return [
-    "--queue",
-    String(config.queue),
-    "--queue-timeout-ms",
-    String(config.queue_timeout_ms),
-    "--grace-ms",
-    String(config.grace_ms),
-    "--drain-ms",
-    String(config.drain_ms),
-    "--install-ms",
-    String(config.install_ms),
-    ...(config.network === "declared" ? [] : ["--network", config.network]),
-    ...(config.installs === null ? [] : ["--installs", config.installs ? "on" : "off"]),
-    ...(config.concurrency === null ? [] : ["--concurrency", String(config.concurrency)]),
-  ];
+  const { concurrency, installs, network } = config;
+  const flags = {
+    queue: config.queue,
+    "queue-timeout-ms": config.queue_timeout_ms,
+    "grace-ms": config.grace_ms,
+    "drain-ms": config.drain_ms,
+    "install-ms": config.install_ms,
+    network: network === "declared" ? null : network,
+    installs: installs === null ? null : installs ? "on" : "off",
+    concurrency,
+  };
+  return Object.entries(flags).flatMap(([name, value]) =>
+    value === null ? [] : [`--${name}`, String(value)],
+  );
 }

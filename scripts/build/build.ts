@@ -1,6 +1,5 @@
 /** Builds all skills of some folders into bundles and a catalog. */
 import { createHash } from "node:crypto";
-import { stat } from "node:fs/promises";
 import { basename, dirname, join, relative, sep } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import type { Layer } from "../../src/model/registry/layer.ts";
@@ -16,7 +15,7 @@ import { workflowNamed } from "../../src/skill/workflow-files.ts";
 import { workflowPart } from "../../src/skill/working-parts.ts";
 import { type ProjectModels, projectModelRegistry, projectProviders } from "../models.ts";
 import type { BuildCache } from "./cache.ts";
-import { isWithin } from "./file-system.ts";
+import { isWithin, statOf } from "./file-system.ts";
 import { listFiles } from "./list-files.ts";
 import { mapLimited } from "./map-limited.ts";
 import { openapiOf } from "./openapi.ts";
@@ -122,7 +121,7 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
     for (const { folder, diagnostic } of scan.refused) {
       outcomes.push(without(folder, [diagnostic]));
     }
-    outcomes.push(...(await vanished(root, scan, outcomes, options)));
+    outcomes.push(...vanished(root, scan, outcomes, options));
     diagnostics.push(...scan.diagnostics.map((diagnostic) => ({ root, diagnostic })));
     const again = (folder: SkillFolder) => buildFolder(folder, rootContext, surroundings, options);
     perRoot.push(await withNamespaces(outcomes, options, again));
@@ -409,19 +408,19 @@ function lastGood(
  * Skills of the previous build whose folder still exists but has lost its SKILL.md, or is not found since the file that
  * may declare it cannot be read: broken, not gone.
  */
-async function vanished(
+function vanished(
   root: string,
   { diagnostics }: RootScan,
   found: Outcome[],
   options: BuildOptions,
-): Promise<Outcome[]> {
+): Outcome[] {
   if (options.keepLastGood !== true) return [];
   const known = new Set(found.map((outcome) => outcome.folder.path));
   const lost: Outcome[] = [];
   for (const path of options.previous?.keys() ?? []) {
     const within = path.slice(root.length + 1);
     if (known.has(path) || path !== join(root, within) || within === "") continue;
-    if ((await stat(path).catch(() => null))?.isDirectory() !== true) continue;
+    if (statOf(path)?.isDirectory() !== true) continue;
     const whole = isSkill(path);
     const holds = (file: string) => isWithin(path, join(root, dirname(dirname(file))));
     if (whole && !diagnostics.some(({ code, file }) => code === "plugin_file" && holds(file))) continue;

@@ -8,63 +8,34 @@ import type { SkillFolder } from "./skill-folder.ts";
 
 /** @param today YYYY-MM-DD */
 export function checkModels(
-  assembly: Assembly,
-  folder: SkillFolder,
+  { skill, positions }: Assembly,
+  { name, file }: SkillFolder,
   modelRegistry: ModelRegistry,
   today: string,
 ): Diagnostic[] {
-  return [...checkToolCount(assembly, folder, modelRegistry), ...checkRetirement(assembly, folder, today)];
-}
-
-/** A warning if a provider shut down a model that the skill names; before that day, a remark. */
-function checkRetirement({ skill, positions }: Assembly, folder: SkillFolder, today: string): Diagnostic[] {
   const llm = skill?.record.manifest.llm;
   if (llm === undefined) return [];
-  return [llm.target, ...llm.fallback].flatMap(({ provider, model }, index): Diagnostic[] => {
-    const day = model === null ? null : retirementOf(provider, model);
-    if (day === null) return [];
-    const field = index === 0 ? "model" : "fallback";
-    const past = day <= today;
-    return [
-      {
-        level: past ? "warning" : "info",
-        code: "model_retired",
-        skill: folder.name,
-        file: folder.file,
-        ...positions.get(field),
-        field,
-        message: `${provider} ${past ? "shut" : "will shut"} ${model} down on ${day}.`,
-        hint: "Name another model, or none: Hull then takes the provider's default.",
-      },
-    ];
-  });
-}
-
-/** A warning if the tools exceed the smallest limit of primary and fallbacks. */
-function checkToolCount(
-  { skill, positions }: Assembly,
-  folder: SkillFolder,
-  modelRegistry: ModelRegistry,
-): Diagnostic[] {
-  const llm = skill?.record.manifest.llm;
-  if (llm === undefined) return [];
-  const { target, fallback, tools } = llm;
-  const limits = [target, ...fallback].flatMap(({ provider, model }) => {
+  const found: Diagnostic[] = [];
+  const note = (level: Diagnostic["level"], code: string, field: string, message: string, hint: string) =>
+    found.push({ level, code, skill: name, file, ...positions.get(field), field, message, hint });
+  const targets = [llm.target, ...llm.fallback];
+  const limits = targets.flatMap(({ provider, model }) => {
     const { default_model = "" } = modelRegistry.providers.get(provider) ?? {};
     return capabilitiesOf(modelRegistry, provider, model ?? default_model).max_tools ?? [];
   });
   const limit = Math.min(...limits);
-  if (tools.length <= limit) return [];
-  return [
-    {
-      level: "warning",
-      code: "too_many_tools",
-      skill: folder.name,
-      file: folder.file,
-      ...positions.get("tools"),
-      field: "tools",
-      message: `The skill has ${tools.length} tools; its models take at most ${limit} in one request.`,
-      hint: "Declare fewer tools, or name a model that takes more.",
-    },
-  ];
+  if (llm.tools.length > limit) {
+    const message = `The skill has ${llm.tools.length} tools; its models take at most ${limit} in one request.`;
+    const hint = "Declare fewer tools, or name a model that takes more.";
+    note("warning", "too_many_tools", "tools", message, hint);
+  }
+  for (const [index, { provider, model }] of targets.entries()) {
+    const day = model === null ? null : retirementOf(provider, model);
+    if (day === null) continue;
+    const past = day <= today;
+    const message = `${provider} ${past ? "shut" : "will shut"} ${model} down on ${day}.`;
+    const hint = "Name another model, or none: Hull then takes the provider's default.";
+    note(past ? "warning" : "info", "model_retired", index === 0 ? "model" : "fallback", message, hint);
+  }
+  return found;
 }

@@ -1,8 +1,9 @@
 /** `hull clean`: removes the files that Hull has made below a project. */
-import { readdir, stat } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { removeTree } from "../../container/tree.ts";
+import { statOf } from "../build/file-system.ts";
 import { CommandError, defineCommand, EXIT, SWITCH } from "../command.ts";
 import { checkUnlocked } from "../dev/state-lock.ts";
 import { findUpwards } from "../project.ts";
@@ -27,9 +28,9 @@ that --state named stays.
   async run({ values, positionals }) {
     const start = resolve(positionals[0] ?? ".");
     // If the folder does not exist, the user did not mean the project around it.
-    if ((await stat(start).catch(() => null))?.isDirectory() !== true)
+    if (statOf(start)?.isDirectory() !== true)
       throw new CommandError(EXIT.missing, "folder_missing", `There is no folder ${start}.`);
-    const made = join(await findUpwards(start), ".hull");
+    const made = join(findUpwards(start), ".hull");
     const all = await readdir(made).catch((): string[] => []);
     const names = all.filter((name) => values.all === true || name !== STATE);
     if (names.includes(STATE)) await checkUnlocked(join(made, STATE));

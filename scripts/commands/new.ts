@@ -1,9 +1,10 @@
 /** `hull new`: one starter skill. */
-import { rm, stat } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { basename, join, relative, resolve } from "node:path";
 import { PROVIDER_KEY_VARIABLES } from "../../src/secrets.ts";
 import { skillSlug, slugify } from "../../src/skill/slug.ts";
 import { runningServer } from "../admin-client.ts";
+import { statOf } from "../build/file-system.ts";
 import { CommandError, defineCommand, EXIT, usageError } from "../command.ts";
 import { loadEnvironment } from "../dotenv.ts";
 import { openProject } from "../project.ts";
@@ -39,7 +40,7 @@ Example: hull new "Weather report" -l python
       );
     }
     const root = resolve(values.dir);
-    if (await exists(join(root, "SKILL.md"))) {
+    if (statOf(join(root, "SKILL.md")) !== null) {
       throw new CommandError(
         EXIT.failed,
         "inside_skill",
@@ -50,10 +51,10 @@ Example: hull new "Weather report" -l python
     // Letters without their marks, so that the name of the folder, and the address, stay readable.
     const plain = given.normalize("NFKD").replace(/\p{Mark}/gu, "");
     const slug = slugify(plain);
-    const folder = slug === "" ? await freeName(root) : slug;
+    const folder = slug === "" ? freeName(root) : slug;
     const name = skillSlug(given, folder) === folder ? given : plain;
     const dir = join(root, folder);
-    if (await exists(dir)) {
+    if (statOf(dir) !== null) {
       throw new CommandError(
         EXIT.failed,
         "exists",
@@ -104,13 +105,9 @@ async function hints(
 const WITH_MODEL: ReadonlySet<string> = new Set(["llm", "tools", "typed"]);
 
 /** For a name without ASCII letters or digits, whose slug is that of its folder. */
-async function freeName(root: string): Promise<string> {
+function freeName(root: string): string {
   for (let n = 1; ; n++) {
     const name = n === 1 ? "skill" : `skill-${n}`;
-    if (!(await exists(join(root, name)))) return name;
+    if (statOf(join(root, name)) === null) return name;
   }
-}
-
-async function exists(path: string): Promise<boolean> {
-  return (await stat(path).catch(() => null)) !== null;
 }
