@@ -97,9 +97,19 @@ export class RegistryClient {
   }
 
   async #knownObjects(): Promise<Set<string>> {
-    const keys = this.#known ?? (await this.#client.list<string>("/_hull/bundles"));
-    this.#known ??= new Set(Array.from(keys, (key) => key.replace(":", "/")));
-    return this.#known;
+    if (this.#known !== null) return this.#known;
+    const known = new Set<string>();
+    let cursor: string | null = null;
+    do {
+      const query: string = cursor === null ? "" : `?cursor=${encodeURIComponent(cursor)}`;
+      const page: { data: string[]; next_cursor: string | null } = JSON.parse(
+        await this.#client.send("GET", `/_hull/bundles${query}`),
+      );
+      for (const key of page.data) known.add(key.replace(":", "/"));
+      cursor = page.next_cursor;
+    } while (cursor !== null);
+    this.#known = known;
+    return known;
   }
 
   async #upload(batch: readonly RegistryObject[]): Promise<void> {
