@@ -10,7 +10,7 @@ export class AnswerStream {
   readonly #emit: (event: RunEvent) => Promise<void>;
   #round = 1;
   /** The answer of this round; `null`: nothing has arrived. */
-  #answer: AnswerText<RunEvent> | null = null;
+  #answer: AnswerText | null = null;
 
   constructor(context: RunContext, emit: (event: RunEvent) => Promise<void>) {
     this.#context = context;
@@ -51,12 +51,10 @@ export class AnswerStream {
     this.#answer = null;
   }
 
-  #open(): AnswerText<RunEvent> {
+  #open(): AnswerText {
     const round = this.#round;
-    this.#answer ??= new AnswerText<RunEvent>(
-      this.#context.settings.eventRedactor,
-      this.#emit,
-      (event, piece) => ({ event, data: { ...piece, round } }),
+    this.#answer ??= new AnswerText(this.#context.settings.eventRedactor, (event, piece) =>
+      this.#emit({ event, data: { ...piece, round } }),
     );
     return this.#answer;
   }

@@ -1,4 +1,4 @@
-/** The text and reasoning of one answer as events, in the order of arrival. */
+/** The text and reasoning of one answer, in the order of arrival. */
 import type { Redactor } from "../redact.ts";
 import { DeltaText, type Piece } from "./delta.ts";
 
@@ -9,30 +9,20 @@ type AnswerKind = "delta" | "thought";
  * The redactor holds back what could be the beginning of a secret. When the answer switches between text and reasoning,
  * this class first sends the rest of the previous kind, since nothing can complete the secret any more.
  */
-export class AnswerText<Event> {
+export class AnswerText {
   readonly #redactor: Redactor;
-  readonly #emit: (event: Event) => Promise<void>;
-  readonly #eventOf: (kind: AnswerKind, piece: Piece) => Event;
+  readonly #send: (kind: AnswerKind, piece: Piece) => Promise<void>;
   /** The kind that is arriving; `null`: nothing has arrived since the last end. */
-  #open: { kind: AnswerKind; text: DeltaText<Event> } | null = null;
+  #open: { kind: AnswerKind; text: DeltaText } | null = null;
 
-  /** @param eventOf makes the event of a piece */
-  constructor(
-    redactor: Redactor,
-    emit: (event: Event) => Promise<void>,
-    eventOf: (kind: AnswerKind, piece: Piece) => Event,
-  ) {
+  constructor(redactor: Redactor, send: (kind: AnswerKind, piece: Piece) => Promise<void>) {
     this.#redactor = redactor;
-    this.#emit = emit;
-    this.#eventOf = eventOf;
+    this.#send = send;
   }
 
   push(kind: AnswerKind, text: string): void {
     if (this.#open?.kind !== kind) void this.end();
-    this.#open ??= {
-      kind,
-      text: new DeltaText<Event>(this.#redactor, this.#emit, (piece) => this.#eventOf(kind, piece)),
-    };
+    this.#open ??= { kind, text: new DeltaText(this.#redactor, (piece) => this.#send(kind, piece)) };
     void this.#open.text.pushText(text);
   }
 

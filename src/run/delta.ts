@@ -8,43 +8,39 @@ import type { Redactor, StreamRedactor } from "../redact.ts";
 /** A piece of a text: `text`, or `b64` if its bytes are not UTF-8. */
 export type Piece = { text: string } | { b64: string };
 
-export class DeltaText<Event> {
-  readonly #emit: (event: Event) => Promise<void>;
-  readonly #eventOf: (piece: Piece) => Event;
+export class DeltaText {
+  readonly #send: (piece: Piece) => Promise<void>;
   readonly #redactor: StreamRedactor;
   #held: Uint8Array = new Uint8Array(0);
 
-  /** @param eventOf makes the event of a piece */
-  constructor(redactor: Redactor, emit: (event: Event) => Promise<void>, eventOf: (piece: Piece) => Event) {
+  constructor(redactor: Redactor, send: (piece: Piece) => Promise<void>) {
     this.#redactor = redactor.stream();
-    this.#emit = emit;
-    this.#eventOf = eventOf;
+    this.#send = send;
   }
 
   async push(chunk: Uint8Array): Promise<void> {
-    await this.#send(this.#redactor.push(chunk), false);
+    await this.#cut(this.#redactor.push(chunk), false);
   }
 
   async pushText(text: string): Promise<void> {
     if (this.#held.length > 0 || !this.#redactor.passes(text)) {
       await this.push(new TextEncoder().encode(text));
     } else if (text !== "") {
-      await this.#emit(this.#eventOf({ text }));
+      await this.#send({ text });
     }
   }
 
   /** Sends the rest that was held back. */
   async end(): Promise<void> {
-    await this.#send(this.#redactor.end(), true);
+    await this.#cut(this.#redactor.end(), true);
   }
 
-  async #send(chunk: Uint8Array, last: boolean): Promise<void> {
+  async #cut(chunk: Uint8Array, last: boolean): Promise<void> {
     const data = this.#held.length === 0 ? chunk : concat([this.#held, chunk]);
     const cut = last ? data.length : data.length - incompleteTail(data);
     this.#held = data.slice(cut);
     const ready = data.subarray(0, cut);
-    if (ready.length === 0) return;
-    await this.#emit(this.#eventOf(pieceOf(ready)));
+    if (ready.length > 0) await this.#send(pieceOf(ready));
   }
 }
 

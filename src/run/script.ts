@@ -9,7 +9,6 @@ import { scriptError } from "../tool/process-end.ts";
 import type { EndedStatus, ExecutionSpec } from "../tool/protocol.ts";
 import { replayExecution, runExecution } from "../tool/runner-client.ts";
 import { DeltaText } from "./delta.ts";
-import type { RunEvent } from "./events.ts";
 import type { RunHandle, RunOutput } from "./handle.ts";
 import { checkedJson } from "./json.ts";
 import { filesAnswer, type OutputFile, typeHeaders } from "./output-files.ts";
@@ -102,8 +101,8 @@ async function collect(
   const tails = { stdout: new Tail(), stderr: new Tail() };
   const deltas = run.streaming
     ? {
-        stdout: new DeltaText<RunEvent>(eventRedactor, run.emit, (data) => ({ event: "delta", data })),
-        stderr: new DeltaText<RunEvent>(eventRedactor, run.emit, (data) => ({ event: "stderr", data })),
+        stdout: new DeltaText(eventRedactor, (data) => run.emit({ event: "delta", data })),
+        stderr: new DeltaText(eventRedactor, (data) => run.emit({ event: "stderr", data })),
       }
     : null;
   const keep = run.keep || run.record.manifest.output === "json";

@@ -4,7 +4,6 @@ import { OutputTooLarge } from "../../errors/run.ts";
 import { Internal } from "../../errors.ts";
 import { readBytes } from "../../registry/published.ts";
 import { DeltaText } from "../../run/delta.ts";
-import type { RunEvent } from "../../run/events.ts";
 import type { RunHandle, RunOutput } from "../../run/handle.ts";
 import { contentDisposition, isActive } from "../../run/output-files.ts";
 import type { SkillRecord } from "../../skill/manifest.ts";
@@ -56,10 +55,8 @@ export async function streamStatic(run: RunHandle): Promise<RunOutput> {
   const file = fileWithin(run.record);
   const blob = await readBytes(run.context.env, "blob", file.sha256);
   run.started();
-  const deltas = new DeltaText<RunEvent>(run.context.settings.eventRedactor, run.emit, (data) => ({
-    event: "delta",
-    data,
-  }));
+  const { eventRedactor } = run.context.settings;
+  const deltas = new DeltaText(eventRedactor, (data) => run.emit({ event: "delta", data }));
   for await (const chunk of blob) await deltas.push(chunk);
   await deltas.end();
   return { body: "", headers: {}, done: {} };

@@ -27,7 +27,7 @@ class ChatChunks {
   readonly #context: RequestContext;
   readonly #emit: (chunk: unknown) => void;
   readonly #usage: boolean;
-  readonly #answer: AnswerText<Choice["delta"]>;
+  readonly #answer: AnswerText;
   #begun = false;
   #spoke = false;
 
@@ -41,10 +41,8 @@ class ChatChunks {
     this.#head = completionHead(model, Date.now());
     this.#context = context;
     this.#emit = emit;
-    this.#answer = new AnswerText<Choice["delta"]>(
-      context.settings.eventRedactor,
-      async (delta) => this.#delta(delta),
-      (kind, piece) => (kind === "delta" ? { content: textOf(piece) } : { reasoning_content: textOf(piece) }),
+    this.#answer = new AnswerText(context.settings.eventRedactor, async (kind, piece) =>
+      this.#delta(kind === "delta" ? { content: textOf(piece) } : { reasoning_content: textOf(piece) }),
     );
   }
 

@@ -198,11 +198,10 @@ class RedactedEvents {
   #streamOf(index: number): JoinedText {
     const known = this.#texts.get(index);
     if (known !== undefined) return known;
-    const say = async (text: string): Promise<void> => {
+    const deltas = new DeltaText(this.#context.settings.eventRedactor, async (piece) => {
       const form = this.#forms.get(index);
-      if (form !== undefined) this.#emit(form(text));
-    };
-    const deltas = new DeltaText<string>(this.#context.settings.eventRedactor, say, textOf);
+      if (form !== undefined) this.#emit(form(textOf(piece)));
+    });
     const whole = joined((text) => void deltas.pushText(text));
     const end = (): void => {
       whole.end();

@@ -10,15 +10,13 @@ const CUT = "\n[hull: the output of this call passed 1 MB; the rest is not shown
 type Stream = "emit" | "stdout" | "stderr";
 
 export class ToolOutput {
-  readonly #streams: Record<Stream, DeltaText<RunEvent>>;
+  readonly #streams: Record<Stream, DeltaText>;
   #left = MAX_BYTES;
 
   constructor(callId: string, redactor: Redactor, emit: (event: RunEvent) => void) {
     const text = (stream: Stream) =>
-      new DeltaText<RunEvent>(
-        redactor,
-        async (event) => emit(event),
-        (piece) => ({ event: "tool_output", data: { call_id: callId, stream, ...piece } }),
+      new DeltaText(redactor, async (piece) =>
+        emit({ event: "tool_output", data: { call_id: callId, stream, ...piece } }),
       );
     this.#streams = { emit: text("emit"), stdout: text("stdout"), stderr: text("stderr") };
   }

@@ -4,7 +4,6 @@ import { expect, test } from "vitest";
 import { fromBase64 } from "../../../src/bytes.ts";
 import { Redactor } from "../../../src/redact.ts";
 import { DeltaText, type Piece } from "../../../src/run/delta.ts";
-import type { RunEvent } from "../../../src/run/events.ts";
 import { cutAt, join } from "../../support/chunks.ts";
 import { fc } from "../../support/property.ts";
 
@@ -14,14 +13,7 @@ const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 /** The members of the events of these pieces. */
 async function told(pieces: readonly Uint8Array[], redactor: Redactor): Promise<Record<string, unknown>[]> {
   const told: Piece[] = [];
-  const deltas = new DeltaText<RunEvent>(
-    redactor,
-    async () => {},
-    (piece) => {
-      told.push(piece);
-      return { event: "delta", data: piece };
-    },
-  );
+  const deltas = new DeltaText(redactor, async (piece) => void told.push(piece));
   for (const piece of pieces) await deltas.push(piece);
   await deltas.end();
   return told;
