@@ -20,14 +20,12 @@ export type HostMethod =
   | "agent/idle"
   | "tool/call";
 
-interface HostDelegate {
-  /**
-   * The host's answer, without the deployment's secrets, which the host may know: models and callers get it.
-   * @param raw of a tool's call, the arguments as they were sent: the host gets their numbers with all their digits
-   * @throws HostDelegateFailed, and the signal's reason
-   */
-  ask(method: HostMethod, params: Json, signal?: AbortSignal, raw?: string): Promise<Json>;
-}
+/**
+ * The host's answer, without the deployment's secrets, which the host may know: models and callers get it.
+ * @param raw of a tool's call, the arguments as they were sent: the host gets their numbers with all their digits
+ * @throws HostDelegateFailed, and the signal's reason
+ */
+type AskHost = (method: HostMethod, params: Json, signal?: AbortSignal, raw?: string) => Promise<Json>;
 
 /** The longest answer, in bytes. */
 const MAX_ANSWER = 5_000_000;
@@ -42,51 +40,49 @@ export function hostDelegate({
   env,
   settings,
   log,
-}: Pick<RunContext, "env" | "settings" | "log">): HostDelegate | null {
+}: Pick<RunContext, "env" | "settings" | "log">): AskHost | null {
   const { host } = settings;
   if (host === undefined) return null;
   const { url = "https://host.internal/", binding, secret_env = "HULL_HOST_SECRET", timeout_ms } = host;
-  return {
-    async ask(method, params, signal, raw = "") {
-      const limit = AbortSignal.timeout(timeout_ms ?? DEFAULT_TIMEOUT_MS);
-      const body = exactJson({ method, params }, `{"params":{"arguments":${raw}}}`);
-      const fail = (reason: string) => {
-        log.host_delegate = { method, reason };
-        return new HostDelegateFailed({ method, reason });
-      };
-      try {
-        const response = await fetcherOf(env, binding)(url, {
-          method: "POST",
-          headers: {
-            "content-type": "application/json",
-            ...(await signature(body, settings.read(secret_env))),
-          },
-          body,
-          redirect: "manual",
-          signal: signal === undefined ? limit : AbortSignal.any([limit, signal]),
-        });
-        if (!response.ok) {
-          await response.body?.cancel();
-          throw fail(`it answered ${response.status}`);
-        }
-        const text = await textWithin(response.body, MAX_ANSWER);
-        if (text === null) throw fail(`its answer has more than ${MAX_ANSWER} bytes`);
-        const answer = text.trim() === "" ? null : parsedJson(text);
-        if (answer === undefined) throw fail("its answer is not JSON, or nests too deep");
-        return settings.eventRedactor.json(answer);
-      } catch (error) {
-        signal?.throwIfAborted();
-        if (error instanceof HullError) throw error;
-        throw fail(limit.aborted ? "it took too long" : "it cannot be reached");
+  return async (method, params, signal, raw = "") => {
+    const limit = AbortSignal.timeout(timeout_ms ?? DEFAULT_TIMEOUT_MS);
+    const body = exactJson({ method, params }, `{"params":{"arguments":${raw}}}`);
+    const fail = (reason: string) => {
+      log.host_delegate = { method, reason };
+      return new HostDelegateFailed({ method, reason });
+    };
+    try {
+      const response = await fetcherOf(env, binding)(url, {
+        method: "POST",
+        headers: {
+          "content-type": "application/json",
+          ...(await signature(body, settings.read(secret_env))),
+        },
+        body,
+        redirect: "manual",
+        signal: signal === undefined ? limit : AbortSignal.any([limit, signal]),
+      });
+      if (!response.ok) {
+        await response.body?.cancel();
+        throw fail(`it answered ${response.status}`);
       }
-    },
+      const text = await textWithin(response.body, MAX_ANSWER);
+      if (text === null) throw fail(`its answer has more than ${MAX_ANSWER} bytes`);
+      const answer = text.trim() === "" ? null : parsedJson(text);
+      if (answer === undefined) throw fail("its answer is not JSON, or nests too deep");
+      return settings.eventRedactor.json(answer);
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (error instanceof HullError) throw error;
+      throw fail(limit.aborted ? "it took too long" : "it cannot be reached");
+    }
   };
 }
 
 /** The host's own search of tools; `undefined`: no host is configured. */
 export function searchDelegate(context: RunContext): SearchDelegate | undefined {
-  const host = hostDelegate(context);
-  return host === null ? undefined : (query) => host.ask("tool_search/query", query);
+  const ask = hostDelegate(context);
+  return ask === null ? undefined : (query) => ask("tool_search/query", query);
 }
 
 function fetcherOf(env: object, binding: string | undefined): typeof fetch {

@@ -18,8 +18,8 @@ export async function callHostTool(
   { call, tool, again }: PlannedCall,
   { run, effect, signal }: AgentEffectContext,
 ): Promise<AgentToolResult> {
-  const host = hostDelegate(context);
-  if (host === null) return plainResult("error", "No host delegate is configured.", "host_bridge_error");
+  const ask = hostDelegate(context);
+  if (ask === null) return plainResult("error", "No host delegate is configured.", "host_bridge_error");
   if (again && tool.annotations.idempotent !== true) return interrupted();
   const { id, name } = call;
   const params = {
@@ -31,7 +31,7 @@ export async function callHostTool(
   };
   const started = Date.now();
   try {
-    const answer = await host.ask("tool/call", params, signal, call.raw);
+    const answer = await ask("tool/call", params, signal, call.raw);
     return { ...resultOf(answer), duration_ms: Date.now() - started };
   } catch (error) {
     if (signal.aborted || !(error instanceof HullError)) throw error;
@@ -57,7 +57,7 @@ export async function hostAnswer(
   signal: AbortSignal,
 ): Promise<Json> {
   try {
-    return (await hostDelegate(context)?.ask(method, asked, signal)) ?? null;
+    return (await hostDelegate(context)?.(method, asked, signal)) ?? null;
   } catch (error) {
     if (signal.aborted || !(error instanceof HullError)) throw error;
     return null;

@@ -74,12 +74,12 @@ export class SnapshotWriter {
 async function notifyHost(conversation: Conversation, daemon: Daemon, options: DaemonOptions): Promise<void> {
   const session = conversation.log.store.session();
   if (session === null) return;
-  const host = hostDelegate(conversation.context());
+  const ask = hostDelegate(conversation.context());
   const row = daemon.store.row();
-  if (host === null || row === null) return;
+  if (ask === null || row === null) return;
   const { watch_paths, persist_path } = options;
   const iteration = daemon.run(row)?.iterations ?? 0;
-  await host.ask("agent/idle", {
+  await ask("agent/idle", {
     session_id: session.id,
     run_id: row.run,
     iteration,
