@@ -4,7 +4,6 @@
  */
 import type { Applied } from "../engine/agent/apply.ts";
 import { settledBy } from "../engine/agent/entries.ts";
-import { isAtLeast } from "../engine/agent/policy.ts";
 import { readingOf } from "../engine/agent/reader.ts";
 import type { AgentToolResult } from "../engine/agent/records.ts";
 import type { AgentSkill, AgentSpec, AgentTool } from "../engine/agent/spec.ts";
@@ -36,6 +35,7 @@ import { type Container, codeTerms, makeContainer, openContainer, putUpload } fr
 import type { RunContext } from "./context.ts";
 import type { RunEvent } from "./events.ts";
 import type { Durable } from "./handle.ts";
+import { withRequiredApproval } from "./handler/policy.ts";
 import { llmHost } from "./llm-host.ts";
 import { llmError } from "./llm-problem.ts";
 import type { LocalSkill, ReferencedSkills } from "./v1-skills.ts";
@@ -351,10 +351,7 @@ function codeTools(
       'this deployment runs no code: its hull.toml says [workspace_tools] enabled = "never"',
     );
   }
-  const { require_risk = "none" } = settings.approvals;
-  return names
-    .map((name) => containerTool(name, terms))
-    .map((tool) => (isAtLeast(tool.risk, require_risk) ? { ...tool, needs_approval: true } : tool));
+  return names.map((name) => withRequiredApproval(settings, containerTool(name, terms)));
 }
 
 /** The list of skills for a model with a shell, which reads them itself. */

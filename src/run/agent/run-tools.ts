@@ -1,6 +1,6 @@
 /** The skills and tools of a run: those of its options, of its skills, of the runtime, and of MCP servers. */
 
-import { onlyReads, rankOf } from "../../engine/agent/policy.ts";
+import { isAtLeast, onlyReads, rankOf } from "../../engine/agent/policy.ts";
 import type { AgentSkill, AgentTool, ToolAnnotations } from "../../engine/agent/spec.ts";
 import { LEDGER_TOOL } from "../../engine/agent/task-ledger.ts";
 import type { Warning } from "../../engine/messages.ts";
@@ -14,7 +14,6 @@ import { nameMatches } from "../../skill/glob.ts";
 import type { McpServer, SkillRecord } from "../../skill/manifest.ts";
 import { TOOL_KINDS } from "../../skill/manifest-fields.ts";
 import { SUB_AGENT } from "../../skill/tool-names.ts";
-import { RISKS } from "../../skill/tools-json/tool-fields.ts";
 import type { RunContext } from "../context.ts";
 import { withRemoteTools } from "../mcp/agent-tools.ts";
 import { morePaths } from "./command-annotations.ts";
@@ -229,10 +228,5 @@ function webhookPolicy({ host, approvals }: Settings, name: string, said: ToolAn
     arg_schema: morePaths(arg_schema),
   };
   const risk = annotations.side_effect_level === "read_only" ? "safe" : "dangerous";
-  const required = approvals.require_risk ?? "none";
-  return {
-    annotations,
-    risk,
-    needs_approval: required !== "none" && RISKS.indexOf(risk) >= RISKS.indexOf(required),
-  };
+  return { annotations, risk, needs_approval: isAtLeast(risk, approvals.require_risk) };
 }

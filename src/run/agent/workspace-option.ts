@@ -1,5 +1,4 @@
 /** Which workspace tools a run has, and where the folders of its skills are. */
-import { isAtLeast } from "../../engine/agent/policy.ts";
 import { namesFolder } from "../../engine/agent/skill-text.ts";
 import type { AgentSkill, AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
 import type { Warning } from "../../engine/messages.ts";
@@ -10,6 +9,7 @@ import type { SkillRecord } from "../../skill/manifest.ts";
 import { WORKSPACE_TOOLS, type WorkspaceTool, workspaceTool } from "../../skill/tool-names.ts";
 import { givesWorkspaceTools } from "../../skill/workspace-tools.ts";
 import type { RunContext } from "../context.ts";
+import { withRequiredApproval } from "../handler/policy.ts";
 import { mayHaveWorkspaceTools } from "../variables.ts";
 import { skillPath, skillsFolder, skillsKey } from "../workspace-tools/where.ts";
 import { ignored } from "./ignored-options.ts";
@@ -21,11 +21,8 @@ export function workspaceToolsOf(
   records: readonly SkillRecord[],
   others: readonly AgentTool[],
 ): AgentTool[] {
-  const { require_risk = "none" } = context.settings.approvals;
   const wanted = wantedWorkspaceTools(context, given, records);
-  return workspaceTools(wanted, others).map((tool) => {
-    return isAtLeast(tool.risk, require_risk) ? { ...tool, needs_approval: true } : tool;
-  });
+  return workspaceTools(wanted, others).map((tool) => withRequiredApproval(context.settings, tool));
 }
 
 /**

@@ -1,11 +1,10 @@
 /** Which calls of skills' tools need an approval, and what the tools do to the world. */
 import { denied } from "../../engine/agent/call-results.ts";
-import { judgeCall } from "../../engine/agent/policy.ts";
+import { isAtLeast, judgeCall } from "../../engine/agent/policy.ts";
 import type { AgentTool, ToolAnnotations } from "../../engine/agent/spec.ts";
 import type { Settings } from "../../env.ts";
 import type { JsonObject, SkillRecord, SkillTool } from "../../skill/manifest.ts";
 import type { RequiredRisk } from "../../skill/policy.ts";
-import { RISKS } from "../../skill/tools-json/tool-fields.ts";
 
 /** What policies know about a skill's tool in a run. */
 export function toolPolicy(
@@ -16,9 +15,13 @@ export function toolPolicy(
   return {
     annotations: annotationsOf(tool),
     risk: tool.risk,
-    needs_approval: needsApproval(settings, record, tool),
+    needs_approval: isAtLeast(tool.risk, requiredRisk(settings, record)),
   };
 }
+
+/** The tool, which needs an approval if its risk is one for which the deployment requires it. */
+export const withRequiredApproval = ({ approvals }: Settings, tool: AgentTool): AgentTool =>
+  isAtLeast(tool.risk, approvals.require_risk) ? { ...tool, needs_approval: true } : tool;
 
 /**
  * Why an unattended call, of a served skill or over MCP, is refused: the text of its answer; `null`: it may proceed. A
@@ -37,32 +40,21 @@ export function unattendedRefusal(
     skill: record.manifest.slug,
     ...toolPolicy(settings, record, tool),
   };
-  return unattendedVerdict(settings, asked, args);
-}
-
-/** The same for any tool. */
-function unattendedVerdict(settings: Settings, tool: AgentTool, args: JsonObject): string | null {
-  const { name } = tool.definition;
-  const policies = {
-    policy: settings.policy ?? null,
-    approval_policy: null,
-    permissions: null,
-    approval_timeout_s: 0,
-  };
-  const verdict = judgeCall(policies, tool, args, () => undefined);
+  const verdict = judgedAlone(settings.policy ?? null, asked, args);
   switch (verdict.verdict) {
     case "ask":
-      return denied(name, `${verdict.reason} Nobody attends this call to give it.`).content;
+      return denied(tool.name, `${verdict.reason} Nobody attends this call to give it.`).content;
     case "deny":
-      return denied(name, verdict.reason).content;
+      return denied(tool.name, verdict.reason).content;
     default:
       return null;
   }
 }
 
-function needsApproval(settings: Settings, record: SkillRecord, { risk }: SkillTool): boolean {
-  const level = requiredRisk(settings, record);
-  return level !== "none" && RISKS.indexOf(risk) >= RISKS.indexOf(level);
+/** Judges a call that belongs to no run: only a policy and the tool itself decide about it. */
+export function judgedAlone(policy: JsonObject | null, tool: AgentTool, args: JsonObject) {
+  const policies = { policy, approval_policy: null, permissions: null, approval_timeout_s: 0 };
+  return judgeCall(policies, tool, args, () => undefined);
 }
 
 /**

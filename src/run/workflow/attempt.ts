@@ -1,7 +1,7 @@
 /** Executes one attempt of a workflow's node: a run in a session of its own, or a command. */
 import { firstOf } from "../../cut.ts";
 import { narrowed, refusal } from "../../engine/agent/delegation.ts";
-import { droppedTools, judgeCall, mayExecute } from "../../engine/agent/policy.ts";
+import { droppedTools, mayExecute } from "../../engine/agent/policy.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { sha256 } from "../../engine/sha256.ts";
 import type { AttemptKey, Usage } from "../../engine/workflow/answers.ts";
@@ -33,6 +33,7 @@ import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
 import { agentSpec } from "../agent/options.ts";
 import type { RunContext } from "../context.ts";
+import { judgedAlone } from "../handler/policy.ts";
 import { llmHost } from "../llm-host.ts";
 import { ignoreMissing, type SessionClient, sessionClient } from "../session-client.ts";
 import { withToolsAbove } from "../task/child-spec.ts";
@@ -523,9 +524,8 @@ async function verifyText(
 
 /** Whether a policy above the run refuses the command, as it would refuse a model that calls Bash with it. */
 function bashIsRefused(policy: JsonObject | null, command: string): boolean {
-  const policies = { policy, approval_policy: null, permissions: null, approval_timeout_s: 0 };
   return workspaceTools(["Bash"], []).some(
-    (bash) => judgeCall(policies, bash, { command }, () => undefined).verdict === "deny",
+    (bash) => judgedAlone(policy, bash, { command }).verdict === "deny",
   );
 }
 
