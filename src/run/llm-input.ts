@@ -7,10 +7,10 @@ import type { Manifest } from "../skill/manifest.ts";
 import { isTextType } from "../skill/media.ts";
 import type { InputFile, RunInput } from "./handle.ts";
 import { HELD_BYTES } from "./large-body.ts";
+import { IMAGE_TYPES } from "./shown-file.ts";
 import { decodeUtf8 } from "./utf8.ts";
 
-const IMAGES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
-const ACCEPTED = ["text/*", "application/json", ...IMAGES];
+const ACCEPTED = ["text/*", "application/json", ...IMAGE_TYPES];
 /** The prompt of a skill that takes no input. */
 const NEUTRAL_LINE = "Begin.";
 
@@ -21,23 +21,18 @@ export interface HeldFile {
   body: Uint8Array;
 }
 
-async function readWithin(body: InputFile["body"], room: number): Promise<Uint8Array> {
-  const bytes = await bytesWithin(body instanceof Uint8Array ? [body] : body, room);
-  if (bytes === null) throw new BodyTooLarge({ limit: HELD_BYTES });
-  return bytes;
-}
-
 /** The files of a request, completely read. Refuses a file type that no model accepts. */
 export async function holdFiles(files: readonly InputFile[]): Promise<HeldFile[]> {
   for (const { mime } of files) {
-    if (!isTextType(mime) && !IMAGES.includes(mime)) {
+    if (!isTextType(mime) && !IMAGE_TYPES.includes(mime)) {
       throw new UnsupportedMediaType({ type: mime, accepted: ACCEPTED });
     }
   }
   const held: HeldFile[] = [];
   let room = HELD_BYTES;
   for (const { filename, mime, body } of files) {
-    const bytes = await readWithin(body, room);
+    const bytes = await bytesWithin(body instanceof Uint8Array ? [body] : body, room);
+    if (bytes === null) throw new BodyTooLarge({ limit: HELD_BYTES });
     room -= bytes.length;
     held.push({ filename: filename ?? "", mime, body: bytes });
   }
@@ -50,7 +45,7 @@ export function userParts(manifest: Manifest, input: RunInput, files: readonly H
   const text = input.text === null ? "" : decodeUtf8(input.text, "The input");
   const parts: Part[] = text.trim() === "" ? [] : [{ type: "text", text }];
   for (const file of files) {
-    if (IMAGES.includes(file.mime)) {
+    if (IMAGE_TYPES.includes(file.mime)) {
       parts.push({ type: "image", media_type: file.mime, data: toBase64(file.body) });
     } else {
       const name = file.filename === "" ? "" : ` name=${JSON.stringify(file.filename)}`;

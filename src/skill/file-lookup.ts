@@ -16,4 +16,11 @@ export function fileNamed(wanted: string, paths: readonly string[]): string | nu
   return only !== undefined && others.length === 0 ? only : null;
 }
 
+/** The same as the file itself. */
+export function namedFile<T extends { path: string }>(wanted: string, files: readonly T[]): T | null {
+  const paths = files.map(({ path }) => path);
+  const path = fileNamed(wanted, paths);
+  return files.find((file) => file.path === path) ?? null;
+}
+
 const fold = (path: string): string => path.normalize("NFC").toLowerCase();

@@ -13,6 +13,7 @@ const { hull, fake } = await commonHull({
     "---\nname: pdf-tools\ndescription: Reads R&D <x>. Use when: asked\nversion: 1.0\n---\nPDF BODY with $ARGUMENTS.\nSee references/a.md.\n",
   "pdf-tools/references/a.md": "# Reference\n",
   "pdf-tools/references/long.txt": LONG,
+  "pdf-tools/references/latin.txt": Buffer.from("caf\xe9", "latin1"),
   "pdf-tools/data.bin": "\0\0\0",
   "pdf-tools/assets/dot.png": Buffer.from(PIXEL, "base64"),
   "pdf-tools/SKILL.sh": "x",
@@ -167,6 +168,11 @@ test("a served skill's files can be read although its text names none; prices st
   });
   expect(messages(0)[0]?.content).toContain("\n\nIt costs $5.\n");
   expect(JSON.stringify(fake.requests[0]?.body.tools)).toContain("read_skill_resource");
+});
+
+test("a text that is not UTF-8 is text all the same, as Read shows it", async () => {
+  await run("go", [reads({ path: "references/latin.txt" })]);
+  expect(answers(1)).toEqual(["[references/latin.txt: characters 0 to 4 of 4]\ncaf\ufffd"]);
 });
 
 test("an image comes as an image", async () => {

@@ -6,7 +6,7 @@ import type { ToolDefinition } from "../messages.ts";
 import { closedObject, text, whole } from "../parameters.ts";
 import { knownSkill } from "./known-skills.ts";
 import { skillCalled } from "./skill-prefix.ts";
-import { listedSkills } from "./skill-text.ts";
+import { listedSkills, skillsOf } from "./skill-text.ts";
 import type { AgentSkill, AgentSpec, AgentTool } from "./spec.ts";
 import type { AgentState, RunState } from "./state.ts";
 
@@ -66,9 +66,9 @@ export const resourceTool = (definition: ToolDefinition): AgentTool => ({
  * A call's arguments if its path, or its skill, is written as a folder of the run: `DIR/references/a.md`,
  * `skill://name/references/a.md`, `../other/a.md`. The path of a file of the plugin becomes relative to the skill's folder.
  */
-export function resourceArguments({ skills, own_skill }: AgentSpec, args: JsonObject | null): JsonObject {
+export function resourceArguments(spec: AgentSpec, args: JsonObject | null): JsonObject {
   const given = args ?? {};
-  const all = own_skill === undefined ? skills : [own_skill, ...skills];
+  const all = skillsOf(spec);
   const { skill, path } = given;
   const named = typeof skill === "string" ? skillCalled(skill, all) : undefined;
   const own = named === undefined ? given : { ...given, skill: named.name };

@@ -2,12 +2,16 @@
 import { memo } from "../../memo.ts";
 import { byteOrder } from "../../skill/path.ts";
 import { escaped } from "../skill-choice/catalog.ts";
-import type { AgentSkill } from "./spec.ts";
+import type { AgentSkill, AgentSpec } from "./spec.ts";
 
 /** The skills that models may use, sorted by name. */
 export const listedSkills = memo((skills: readonly AgentSkill[]): readonly AgentSkill[] =>
   skills.filter((skill) => !skill.disable_model_invocation).sort((a, b) => byteOrder(a.name, b.name)),
 );
+
+/** The skills of a run, its own first. */
+export const skillsOf = ({ own_skill, skills }: Pick<AgentSpec, "own_skill" | "skills">): AgentSkill[] =>
+  own_skill === undefined ? skills : [own_skill, ...skills];
 
 /** For whom the instructions are written. */
 export interface Reader {

@@ -1,5 +1,6 @@
 /** Turns the request of a run into its specification. */
 import { droppedTools, intersectPolicies } from "../../engine/agent/policy.ts";
+import { skillsOf } from "../../engine/agent/skill-text.ts";
 import type { AgentSkill, AgentSpec, RunPolicies } from "../../engine/agent/spec.ts";
 import type { Fault } from "../../engine/fault.ts";
 import { readSearchOption } from "../../engine/tool-vault/option.ts";
@@ -235,7 +236,9 @@ function systemText(
   reader: { session_id: string | null; input: string },
 ): string {
   const instructions =
-    own_skill === undefined ? "" : ownInstructions(own_skill, { ...reader, skills: [own_skill, ...skills] });
+    own_skill === undefined
+      ? ""
+      : ownInstructions(own_skill, { ...reader, skills: skillsOf({ own_skill, skills }) });
   return [given, instructions].filter((text) => text.trim() !== "").join("\n\n");
 }
 

@@ -1,6 +1,7 @@
 /** Executes a call of a workspace tool. */
 import { plainResult } from "../../engine/agent/call-results.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
+import { skillsOf } from "../../engine/agent/skill-text.ts";
 import type { AgentSkill, AgentSpec } from "../../engine/agent/spec.ts";
 import type { AgentEffectContext, PlannedCall } from "../../engine/agent/step.ts";
 import { argumentsFault, declaredArguments, ignoredNote } from "../../engine/workspace-tools/arguments.ts";
@@ -56,9 +57,7 @@ export class WorkspaceTools {
   }
 
   #skill(named: string | undefined): AgentSkill | null {
-    const { own_skill, skills } = this.#options.spec;
-    const known = own_skill === undefined ? skills : [own_skill, ...skills];
-    return known.find(({ name }) => name === named) ?? null;
+    return skillsOf(this.#options.spec).find(({ name }) => name === named) ?? null;
   }
 
   #bash(command: Command): Promise<AgentToolResult> {

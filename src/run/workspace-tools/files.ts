@@ -1,7 +1,6 @@
 /** `Read`, `Write`, `Edit`, `Glob` and `Grep` on the run's workspace and its skills' folders, without a process. */
 
-import { toBase64, unmarkedUtf8, utf8 } from "../../bytes.ts";
-import { feedbackMessage } from "../../engine/agent/texts.ts";
+import { toBase64, utf8 } from "../../bytes.ts";
 import type { Part } from "../../engine/messages.ts";
 import { MAX_READ_LINES } from "../../engine/workspace-tools/definitions.ts";
 import { type Edited, edited } from "../../engine/workspace-tools/edit.ts";
@@ -18,19 +17,15 @@ import { counted } from "../../plural.ts";
 import { type BlobCache, MAX_FILE_BYTES } from "../../registry/blob-cache.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
-import { isTextType, mediaTypeOf } from "../../skill/media.ts";
+import { mediaTypeOf } from "../../skill/media.ts";
 import { readWhole } from "../large-body.ts";
+import { fileText, IMAGE_TYPES, MAX_IMAGE_BYTES, MAX_TEXT_BYTES, mediaParts } from "../shown-file.ts";
 import { allFiles, type Refusal, type WorkspaceAccess, type WorkspaceFile } from "../workspace/access.ts";
 import { writeFile } from "../workspace/store.ts";
 import type { SkillFolders } from "./skill-folders.ts";
 
-/** An isolate serves several runs, so programs must read larger texts. */
-const MAX_TEXT_BYTES = 8 * 1024 * 1024;
-/** The size that providers accept and that fits into a record of the session. */
-const MAX_IMAGE_BYTES = 1024 * 1024;
 const MAX_PDF_BYTES = 4 * 1024 * 1024;
 const PDF_TYPE = "application/pdf";
-const IMAGE_TYPES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 /** Bytes that one search reads. */
 const MAX_SEARCHED_BYTES = 64 * 1024 * 1024;
 /** Files that a search reads at a time: a Worker has six connections. */
@@ -157,7 +152,7 @@ export class FileTools {
       return fault(
         `${given} has ${file.size} bytes, more than ${MAX_TEXT_BYTES}. Use Grep, or Bash with head, tail or sed.`,
       );
-    const text = textOf(await this.#bytes(file), type);
+    const text = fileText(await this.#bytes(file), type);
     if (text !== null) return { kind: "text", text };
     return fault(
       `${given} is a binary file (${type}, ${counted(file.size, "byte")}). Use a program that knows the format, with Bash.`,
@@ -211,7 +206,7 @@ export class FileTools {
       return done(`${given} was changed when the call was interrupted, and was not changed again.`);
     if (file.size > MAX_TEXT_BYTES)
       return failed(`${given} has ${file.size} bytes, more than Edit takes. Use Bash with sed.`);
-    const text = textOf(await this.#bytes(this.#readable(file)), "text/plain");
+    const text = fileText(await this.#bytes(this.#readable(file)), "text/plain");
     if (text === null) return failed(`${given} is not UTF-8 text. Use a program, with Bash.`);
     const change = changed(text);
     if ("fault" in change) return failed(`${given}: ${change.fault}`);
@@ -265,7 +260,7 @@ export class FileTools {
       const contents = await Promise.all(some.map((file) => this.#bytes(file)));
       for (const [index, file] of some.entries()) {
         left -= file.size;
-        const text = textOf(contents[index] ?? new Uint8Array(), mediaTypeOf(file.path));
+        const text = fileText(contents[index] ?? new Uint8Array(), mediaTypeOf(file.path));
         if (text !== null && !search.full) search.look(file.shown, text);
       }
     }
@@ -383,12 +378,8 @@ export class FileTools {
     }
     if (file.size > limit)
       return failed(`${facts}, more than the ${limit} that can be shown. Make it smaller with Bash.`);
-    const data = toBase64(await this.#bytes(file));
-    const what = pdf ? "PDF file" : "image";
-    const parts: Part[] = [
-      { type: "text", text: feedbackMessage("file", `The ${what} ${file.shown}:`) },
-      pdf ? { type: "document", media_type: type, data } : { type: "image", media_type: type, data },
-    ];
+    const what = `The ${pdf ? "PDF file" : "image"} ${file.shown}:`;
+    const parts = mediaParts("file", what, type, await this.#bytes(file));
     return { ...done(`${facts}. It is shown below.`), parts };
   }
 
@@ -456,12 +447,6 @@ function divided(pattern: string, path: string): { base: string; glob: string } 
 
 const MODES: readonly GrepMode[] = ["content", "files_with_matches", "count"];
 const modeOf = (given: unknown): GrepMode => MODES.find((mode) => mode === given) ?? "files_with_matches";
-
-/** `null`: the bytes are not text, whatever the name says. */
-function textOf(bytes: Uint8Array, type: string): string | null {
-  if (bytes.subarray(0, 8192).includes(0)) return null;
-  return unmarkedUtf8(bytes) ?? (isTextType(type) ? new TextDecoder().decode(bytes) : null);
-}
 
 function refusalText(given: string, refusal: Refusal): string {
   switch (refusal.refused) {

@@ -2,11 +2,12 @@
  * The folders of a run's skills, as the workspace tools see them: read-only, in one parent folder, under the skills'
  * names.
  */
+import { skillsOf } from "../../engine/agent/skill-text.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { codeHandler } from "../../engine/workspace-tools/code-tools.ts";
 import type { Settings } from "../../env.ts";
 import type { SkillRegistry } from "../../registry/published.ts";
-import { fileNamed } from "../../skill/file-lookup.ts";
+import { namedFile } from "../../skill/file-lookup.ts";
 import type { BundledFile, SkillRecord } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
 import { mayHaveWorkspaceTools } from "../variables.ts";
@@ -56,12 +57,8 @@ export class SkillFolders {
     const wanted = `${skill}/${path}`;
     for (const folder of await this.all()) {
       if (!wanted.startsWith(`${folder.name}/`)) continue;
-      const named = fileNamed(
-        wanted.slice(folder.name.length + 1),
-        folder.files.map((file) => file.path),
-      );
-      const file = folder.files.find((one) => one.path === named);
-      if (file !== undefined) return foundFile(folder, file);
+      const file = namedFile(wanted.slice(folder.name.length + 1), folder.files);
+      if (file !== null) return foundFile(folder, file);
     }
     return null;
   }
@@ -92,9 +89,9 @@ export class SkillFolders {
   }
 
   async #load(): Promise<Folder[]> {
-    const { own_skill, skills } = this.#spec;
-    const known = own_skill === undefined ? skills : [own_skill, ...skills];
-    const served = new Map(known.flatMap(({ name, dir, digest }) => (dir && digest ? [[name, digest]] : [])));
+    const served = new Map(
+      skillsOf(this.#spec).flatMap(({ name, dir, digest }) => (dir && digest ? [[name, digest]] : [])),
+    );
     // A caller that asks for code execution may run anything, so the skills' programs add no risk.
     const free = this.#spec.tools.some(({ handler }) => codeHandler(handler) !== null);
     const folders = await Promise.all(

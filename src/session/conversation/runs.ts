@@ -6,6 +6,7 @@
 import { type Applied, applyAll } from "../../engine/agent/apply.ts";
 import { driveAgent } from "../../engine/agent/drive.ts";
 import type { AgentRecord, AgentRecordBody, Wake } from "../../engine/agent/records.ts";
+import { skillsOf } from "../../engine/agent/skill-text.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { type AgentState, entersNextCall } from "../../engine/agent/state.ts";
 import { wakeOf } from "../../engine/agent/wake.ts";
@@ -102,9 +103,10 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
   }
 
   /** A run may take over the skills of another run, whatever has become of them since. */
-  #noteSkills({ own_skill, skills }: AgentSpec): void {
-    const all = own_skill === undefined ? skills : [own_skill, ...skills];
-    const uploads = all.flatMap(({ uploaded, digest }) => (uploaded && digest !== undefined ? [digest] : []));
+  #noteSkills(spec: AgentSpec): void {
+    const uploads = skillsOf(spec).flatMap(({ uploaded, digest }) =>
+      uploaded && digest !== undefined ? [digest] : [],
+    );
     const { deployment, background } = this.#options;
     if (uploads.length > 0) background(noteUses(deployment.env, uploads));
   }
