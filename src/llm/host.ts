@@ -14,13 +14,13 @@ import type { CallExtras, CallFigures } from "./result.ts";
 /** Receives an answer while it comes. */
 export interface CallWatcher {
   /** Called when the request is valid, just before Hull asks a provider. */
-  onAdmitted?: () => void;
-  onText?: (text: string) => void;
-  onReasoning?: (text: string) => void;
+  onAdmitted?: (() => void) | undefined;
+  onText?: ((text: string) => void) | undefined;
+  onReasoning?: ((text: string) => void) | undefined;
   /** A further attempt begins: what was sent of the previous one is void. @param round its new number */
-  onRestart?: (round: number) => void;
+  onRestart?: ((round: number) => void) | undefined;
   /** Called with what each answered exchange took. */
-  onFigures?: (figures: CallFigures) => void;
+  onFigures?: ((figures: CallFigures) => unknown) | undefined;
 }
 
 /** The criteria for the choice of a model. */

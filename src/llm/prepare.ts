@@ -30,6 +30,10 @@ const DEFAULT_MAX_TOKENS = 16_384;
 export const refused = (errors: readonly Fault[]) =>
   new InputInvalid({ reason: errors.map(({ message }) => message).join("; "), errors: [...errors] });
 
+/** The same for one option. @param what is wrong with it */
+export const refusedOption = (name: string, what: string) =>
+  refused([{ path: `options.${name}`, message: `options.${name}: ${what}` }]);
+
 /** The same for faults whose messages do not name the faulty part. */
 export const refusedAt = (errors: readonly Fault[]) =>
   new InputInvalid({

@@ -6,6 +6,7 @@ import { storeUpload } from "../registry/store.ts";
 import { findBundle } from "../registry/stored-skills/bundles.ts";
 import { findSkill, findVersion, type StoredVersion } from "../registry/stored-skills/rows.ts";
 import { ArchiveRefused } from "../skill/archive-paths.ts";
+import type { SourceFile } from "../skill/bundle.ts";
 import type { SkillRecord } from "../skill/manifest.ts";
 import { readZip } from "../skill/zip.ts";
 import type { RunContext } from "./context.ts";
@@ -86,12 +87,16 @@ async function assembledVersion(
   const bundle = await findBundle(env, tenant, version.digest);
   const bytes = bundle === null ? null : await readWhole(env.FILES, bundle.key);
   if (bytes === null) throw new Internal({ cause: `the bundle of ${version.id} is not there` });
-  const files = await readZip(bytes, UNPACKED);
-  const own = files.map((file) => ({ ...file, path: file.path.slice(file.path.indexOf("/") + 1) }));
-  const skill = await assembled(context, own, version.name);
+  const skill = await assembled(context, await unpacked(bytes), version.name);
   await storeUpload(env, tenant, skill);
   deployment.assembled.set(key, skill.digest);
   return { record: skill.record, digest: skill.digest };
+}
+
+/** The files of a skill's zip, with their paths in the one folder that it holds. */
+async function unpacked(zip: Uint8Array<ArrayBuffer>): Promise<SourceFile[]> {
+  const files = await readZip(zip, UNPACKED);
+  return files.map((file) => ({ ...file, path: file.path.slice(file.path.indexOf("/") + 1) }));
 }
 
 /** What `/v1/skills` refuses in a skill that does not come as an upload. */
@@ -119,10 +124,9 @@ export async function inlineSkill(
   try {
     const sent = await readZip(zip, limits);
     const checked = await readStoredSkill(sent, { ...UPLOAD_RULES, name });
-    const files = await readZip(checked.zip, UNPACKED);
-    const own = files.map((file) => ({ ...file, path: file.path.slice(file.path.indexOf("/") + 1) }));
-    const { record, digest, ...rest } = await assembled(context, own, checked.name);
-    await storeUpload(env, tenant, { record, digest, ...rest });
+    const skill = await assembled(context, await unpacked(checked.zip), checked.name);
+    await storeUpload(env, tenant, skill);
+    const { record, digest } = skill;
     const named = { id: name, version: digest.slice(0, 12), epoch: null, label: record.manifest.name };
     return { ...named, record, digest };
   } catch (error) {

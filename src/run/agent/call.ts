@@ -85,7 +85,7 @@ export async function runLlmCall(
     model: prepared.model,
     vault: prepared.vault,
     streams: emit === undefined ? "nothing" : "text and reasoning",
-    ...(started === undefined ? {} : { admitted: once(started) }),
+    admitted: started && once(started),
     took: (figures) => taken.push(figures),
     emit: emit ?? (async () => {}),
   });

@@ -5,7 +5,7 @@ import type { AgentSpec, DaemonOptions } from "../../engine/agent/spec.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
 import { HullError } from "../../errors.ts";
 import { messageShape, readMessages } from "../../llm/messages.ts";
-import { refused } from "../../llm/prepare.ts";
+import { refusedOption } from "../../llm/prepare.ts";
 import { isTimeZone, parseCron } from "../../skill/cron.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
 import { writeFault } from "../../tool/workspace-path.ts";
@@ -21,27 +21,19 @@ import { listOf, type RunOptions } from "./option-shapes.ts";
 export function daemonOptions(options: RunOptions, session: string | null): DaemonOptions {
   const { cron = null, time_zone = "UTC" } = options;
   const parsed = cron === null ? null : parseCron(cron);
-  const path = "options.cron";
-  if (parsed !== null && "fault" in parsed) {
-    throw refused([{ path, message: `${path}: "${cron}" ${parsed.fault}` }]);
-  }
-  if (!isTimeZone(time_zone)) {
-    const at = "options.time_zone";
-    throw refused([{ path: at, message: `${at}: "${time_zone}" is not a time zone, such as Europe/Berlin` }]);
-  }
+  if (parsed !== null && "fault" in parsed) throw refusedOption("cron", `"${cron}" ${parsed.fault}`);
+  if (!isTimeZone(time_zone))
+    throw refusedOption("time_zone", `"${time_zone}" is not a time zone, such as Europe/Berlin`);
   const watch_paths = listOf(options.watch_paths).map((given) => given.normalize("NFC"));
   const outside = watch_paths.find((given) => /^\/./.test(given) || given.split("/").includes(".."));
   if (outside !== undefined) {
-    const at = "options.watch_paths";
-    const message = `${at}: "${outside}" is outside of the session's files: relative, without ..`;
-    throw refused([{ path: at, message }]);
+    const what = `"${outside}" is outside of the session's files: relative, without ..`;
+    throw refusedOption("watch_paths", what);
   }
   for (const name of ["persist_path", "resume_path"] as const) {
     const given = options[name];
     const fault = given === undefined ? null : writeFault(given);
-    if (fault === null) continue;
-    const at = `options.${name}`;
-    throw refused([{ path: at, message: `${at}: "${given}" ${fault}` }]);
+    if (fault !== null) throw refusedOption(name, `"${given}" ${fault}`);
   }
   return {
     bounded: options.max_iterations !== undefined,

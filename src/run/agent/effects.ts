@@ -7,6 +7,7 @@ import { interrupted, plainResult } from "../../engine/agent/call-results.ts";
 import { onlyReads } from "../../engine/agent/policy.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import { READ_SKILL_RESOURCE } from "../../engine/agent/skill-resource.ts";
+import { skillsOf } from "../../engine/agent/skill-text.ts";
 import type { AgentSpec, AgentTool, VendorTerms } from "../../engine/agent/spec.ts";
 import { modelName } from "../../engine/agent/state.ts";
 import type {
@@ -68,7 +69,7 @@ type CallModel = AgentEffects["callModel"];
 /** Which parts of an answer are passed on while it comes. */
 type Streams = "nothing" | "text" | "text and reasoning";
 
-interface EffectsOptions {
+export interface RunEffectsOptions {
   context: RunContext;
   host: LlmHost;
   spec: AgentSpec;
@@ -83,12 +84,7 @@ interface EffectsOptions {
   /** The served skill that the run is, as it was when the run began. Absent: Hull looks it up by name. */
   own?: OwnSkill;
   /** The model that the run's options chose, if known. Absent: the options are read. */
-  model?: RunModel;
-  /** Receives events that no record contains, e.g. the output of tools. */
-  emit: (event: RunEvent) => void;
-}
-
-export interface RunEffectsOptions extends Omit<EffectsOptions, "emit"> {
+  model?: RunModel | undefined;
   streams: Streams;
   /** Called once a model call is admitted. */
   admitted?: (() => void) | undefined;
@@ -123,16 +119,8 @@ const RUNTIMES = new Map([
   ["isolate", "none" as const],
 ]);
 
-export function runEffects({
-  streams,
-  admitted,
-  took,
-  emit,
-  around,
-  ...rest
-}: RunEffectsOptions): RunEffects {
-  const options: EffectsOptions = { ...rest, emit: (event) => void emit(event) };
-  const { context, spec, host, vault, records } = options;
+export function runEffects(options: RunEffectsOptions): RunEffects {
+  const { context, spec, host, vault, records, streams, admitted, took, emit, around } = options;
   const servers = new RunServers(context);
   let model = options.model ?? null;
   const chosen = (): RunModel => {
@@ -142,11 +130,11 @@ export function runEffects({
   const answers = streams === "nothing" ? null : new AnswerStream(context, emit);
   const { onText, onReasoning, onRestart } = answers?.watcher ?? {};
   const watcher: CallWatcher = {
-    ...(onText === undefined ? {} : { onText }),
-    ...(onRestart === undefined ? {} : { onRestart }),
-    ...(streams !== "text and reasoning" || onReasoning === undefined ? {} : { onReasoning }),
-    ...(admitted === undefined ? {} : { onAdmitted: admitted }),
-    ...(took === undefined ? {} : { onFigures: took }),
+    onText,
+    onRestart,
+    onReasoning: streams === "text and reasoning" ? onReasoning : undefined,
+    onAdmitted: admitted,
+    onFigures: took,
   };
   const passthrough = passthroughOf(spec);
   const recorded = new RecordedMessages(records);
@@ -189,12 +177,8 @@ function passthroughOf({ beside: passthrough }: AgentSpec) {
       if (passthrough === undefined) return {};
       const { container } = passthrough.body;
       if (opened === null || !isObject(container)) return { passthrough };
-      return {
-        passthrough: {
-          ...passthrough,
-          body: { ...passthrough.body, container: { ...container, id: opened } },
-        },
-      };
+      const body = { ...passthrough.body, container: { ...container, id: opened } };
+      return { passthrough: { ...passthrough, body } };
     },
     answered({ container }: ModelTurn): void {
       if (container?.id !== undefined) opened = container.id;
@@ -209,7 +193,7 @@ async function callModel(
     vault,
     watcher,
     passthrough,
-  }: EffectsOptions & { watcher: CallWatcher; passthrough: ReturnType<typeof passthroughOf> },
+  }: RunEffectsOptions & { watcher: CallWatcher; passthrough: ReturnType<typeof passthroughOf> },
   { targets: all, settings, options, own, structured }: RunModel,
   { request: wanted, iteration, found: before }: AgentStep & { type: "call_model" },
   { provider, signal }: AgentEffectContext,
@@ -323,7 +307,7 @@ export async function summarize(
 }
 
 async function runTool(
-  options: EffectsOptions,
+  options: RunEffectsOptions,
   servers: RunServers,
   planned: PlannedCall,
   at: AgentEffectContext,
@@ -371,11 +355,10 @@ const isForModel = (error: unknown): error is HullError =>
   error instanceof HullError && !(error instanceof ClientClosedRequest);
 
 /** The skill of a name in the version with which the run began, whatever is served by now. */
-async function skillNamed({ context, own, spec }: EffectsOptions, slug: string): Promise<SkillRecord> {
+async function skillNamed({ context, own, spec }: RunEffectsOptions, slug: string): Promise<SkillRecord> {
   if (own?.record.manifest.slug === slug) return own.record;
-  const known = spec.own_skill === undefined ? spec.skills : [spec.own_skill, ...spec.skills];
   // Only stored skills have files; the digest of a skill from the request finds no record.
-  const skill = known.find(({ name, files }) => name === slug && files !== undefined);
+  const skill = skillsOf(spec).find(({ name, files }) => name === slug && files !== undefined);
   if (skill?.digest === undefined) return servedSkill(context, slug);
   const record = await context.deployment.registry.skill(skill.digest);
   if (skill.stored !== true) checkTrust(context.settings, record);
@@ -401,7 +384,7 @@ function bounded(
 }
 
 async function carryOut(
-  options: EffectsOptions,
+  options: RunEffectsOptions,
   planned: PlannedCall,
   at: AgentEffectContext,
 ): Promise<AgentToolResult> {
@@ -462,7 +445,7 @@ async function carryOut(
 
 /** Runs the commands in a skill's text one after the other; returns the output of each. */
 async function skillCommands(
-  options: EffectsOptions,
+  options: RunEffectsOptions,
   { effect, payload }: AgentStep & { type: "call_hook" },
   signal: AbortSignal,
 ): Promise<Json> {

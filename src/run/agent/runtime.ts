@@ -101,7 +101,7 @@ export const SESSION_RUNTIME: AgentRuntime = {
       host,
       spec,
       vault,
-      ...(prepared === null ? {} : { model: prepared.model }),
+      model: prepared?.model,
       known,
       artifacts: new RunArtifacts((id) => environment.artifact(id)),
       records,

@@ -67,12 +67,9 @@ export async function runSkillTool(
     const error = `The skill ${tool.skill ?? ""} has no tool ${call.name} any more.`;
     return plainResult("error", JSON.stringify({ error }), "tool_error");
   }
-  const { retryable } = found;
   const result = await callSkillTool(
     {
-      record: found.record,
-      tool: found.tool,
-      source: found.source,
+      ...found,
       call,
       again,
       signal: at.signal,
@@ -85,35 +82,28 @@ export async function runSkillTool(
     },
     handlerEnvironment(context, { ...options, choice, policy: spec.policies.policy }),
   );
-  return options.artifacts.settle(agentResult(result, retryable));
-}
-
-interface FoundHandler {
-  record: SkillRecord;
-  tool: SkillTool;
-  source: string | null;
-  retryable: boolean;
+  return options.artifacts.settle(agentResult(result, found.tool.idempotent));
 }
 
 async function handlerOf(
   { handler, definition }: AgentTool,
   context: RunContext,
   find: ToolRun["find"],
-): Promise<FoundHandler | null> {
+): Promise<{ record: SkillRecord; tool: SkillTool; source: string | null } | null> {
   if (!isObject(handler)) return null;
   if (typeof handler.code === "string") {
     const tool = toolOfSession(definition);
-    return { record: sessionRecord(tool.name, context.tenant), tool, source: handler.code, retryable: false };
+    return { record: sessionRecord(tool.name, context.tenant), tool, source: handler.code };
   }
   if (typeof handler.slug !== "string") return null;
   const record = await find(handler.slug);
   const tool = record.tools?.find(({ name }) => name === handler.tool);
-  return tool === undefined ? null : { record, tool, source: null, retryable: tool.idempotent };
+  return tool === undefined ? null : { record, tool, source: null };
 }
 
 function agentResult(
   { value, text, fault, duration_ms, exit_code, metadata }: SkillToolResult,
-  retryable: boolean,
+  idempotent: boolean,
 ): AgentToolResult {
   return {
     status: fault === null ? "ok" : "error",
@@ -122,7 +112,7 @@ function agentResult(
     error_category: fault,
     exit_code,
     duration_ms,
-    ...(fault === null ? {} : { retryable: retryable || fault === "unavailable" }),
+    ...(fault === null ? {} : { retryable: idempotent || fault === "unavailable" }),
     metadata,
   };
 }

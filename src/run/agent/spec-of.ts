@@ -3,7 +3,7 @@ import type { AgentSpec, CompactionOptions, RunPolicies, ToolHook } from "../../
 import type { LedgerItem, TaskLedger } from "../../engine/agent/task-ledger.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
 import { compactionOptions } from "../../llm/compaction-options.ts";
-import { refused } from "../../llm/prepare.ts";
+import { refusedOption } from "../../llm/prepare.ts";
 import { listOf, type RunOptions } from "./option-shapes.ts";
 import type { profileOf } from "./profile.ts";
 
@@ -108,9 +108,8 @@ function taskLedger({ root_task, task_ledger, deliverables }: RunOptions): TaskL
   const ids = new Set<string>();
   for (const [n, { id }] of given.entries()) {
     if (id === undefined) continue;
-    const path = `options.task_ledger.${n}.id`;
     if (ids.has(id))
-      throw refused([{ path, message: `${path}: another item has the id ${JSON.stringify(id)}` }]);
+      throw refusedOption(`task_ledger.${n}.id`, `another item has the id ${JSON.stringify(id)}`);
     ids.add(id);
   }
   const items = given.map(({ id, title, status = "open", note }, n): LedgerItem => {

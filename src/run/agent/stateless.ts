@@ -21,11 +21,10 @@ import type { WorkspaceAccess } from "../workspace/access.ts";
 import { TemporaryWorkspace } from "../workspace/temporary.ts";
 import { type RunEffects, type RunEffectsOptions, runEffects } from "./effects.ts";
 import type { RunLog } from "./run-log.ts";
-import type { RunModel } from "./run-model.ts";
 import { type RunVault, runVault } from "./vault.ts";
 
 export interface StatelessOptions
-  extends Pick<RunEffectsOptions, "host" | "own" | "streams" | "admitted" | "took" | "emit"> {
+  extends Pick<RunEffectsOptions, "host" | "own" | "model" | "streams" | "admitted" | "took" | "emit"> {
   signal: AbortSignal;
   /** The request's id for the run, which also names the run's span. */
   execution: string;
@@ -35,8 +34,7 @@ export interface StatelessOptions
   durable: Durable | null;
   /** Records of the conversation before the run. */
   before?: readonly AgentRecord[];
-  /** The model and the vault, if already determined. Absent: derived from the specification. */
-  model?: RunModel | undefined;
+  /** The vault, if already determined. Absent: derived from the specification. */
   vault?: RunVault | null;
   /** The run's files. Absent: they exist only during the run. */
   workspace?: WorkspaceAccess;
@@ -92,20 +90,14 @@ async function drive(
     operator = fault.operator;
   };
   const { effects, close, further } = runEffects({
+    ...options,
     context,
-    host,
     spec,
     vault,
     known: options.durable,
     workspace: files,
     artifacts: new RunArtifacts((id) => options.durable?.artifact(id) ?? null),
     records: log,
-    ...(options.own === undefined ? {} : { own: options.own }),
-    ...(options.model === undefined ? {} : { model: options.model }),
-    streams: options.streams,
-    admitted: options.admitted,
-    took: options.took,
-    emit: options.emit,
     async around(call) {
       await options.room?.();
       return call().catch(finalFault(signal));

@@ -81,12 +81,13 @@ function workFolder(bucket: R2Bucket, workspace: WorkspaceAccess): WorkFolder {
       if (sum > MAX_BYTES) return null;
       const digests = [...new Set(files.map(({ sha256 }) => sha256))];
       const keys = digests.length === 0 ? [] : await workspace.contentKeys(digests);
-      const contents = new Map(
-        await Promise.all(
-          keys.map(async ({ sha256, key }) => [sha256, await contentOf(bucket, sha256, key)] as const),
-        ),
-      );
-      return files.map(({ path, sha256 }) => ({ path, bytes: contents.get(sha256) ?? missing(sha256) }));
+      const read = keys.map(async ({ sha256, key }) => [sha256, await readWhole(bucket, key)] as const);
+      const contents = new Map(await Promise.all(read));
+      return files.map(({ path, sha256 }) => {
+        const bytes = contents.get(sha256) ?? null;
+        if (bytes === null) throw new Internal({ cause: `a workspace lacks the content ${sha256}` });
+        return { path, bytes };
+      });
     },
     async save(written, removed) {
       const writes = await Promise.all(written.map((file) => stored(bucket, workspace, file)));
@@ -96,14 +97,6 @@ function workFolder(bucket: R2Bucket, workspace: WorkspaceAccess): WorkFolder {
       return refusedOf(changes, await workspace.changeFiles(changes));
     },
   };
-}
-
-async function contentOf(bucket: R2Bucket, sha256: string, key: string): Promise<Uint8Array> {
-  return (await readWhole(bucket, key)) ?? missing(sha256);
-}
-
-function missing(sha256: string): never {
-  throw new Internal({ cause: `a workspace lacks the content ${sha256}` });
 }
 
 async function stored(

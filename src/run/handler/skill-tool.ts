@@ -49,7 +49,8 @@ export async function callSkillTool(
   asked: SkillToolCall,
   environment: HandlerEnvironment,
 ): Promise<SkillToolResult> {
-  const { tool, record, call } = asked;
+  const { call, leftMs, again: _, source: __, ...of } = asked;
+  const { tool, record } = of;
   const { context } = environment;
   const settings = await processSettings(context);
   const checked = checkedArguments(call, tool);
@@ -63,20 +64,13 @@ export async function callSkillTool(
   const redactor = settings.redactor.with(secrets);
   const shelved = new Shelved(environment, redactor);
   const handled: HandlerCall = {
-    record,
-    tool,
+    ...of,
     args: checked.args,
     raw: call.raw,
     callId: call.id,
-    executionId: asked.executionId,
-    runId: asked.runId,
-    sessionId: asked.sessionId,
-    bot: asked.bot,
-    models: asked.models,
     config: values,
     env: allowedVariables(tool.env, settings, grantsOf(settings, record)),
-    timeoutMs: Math.max(1, Math.min(tool.timeout_ms, asked.leftMs)),
-    signal: asked.signal,
+    timeoutMs: Math.max(1, Math.min(tool.timeout_ms, leftMs)),
     note: (note: HandlerNote) => {
       if (note.kind === "output") output.push(note.stream, note.text);
       else shelved.add(note.value);

@@ -1,7 +1,8 @@
 /** Content on its way into a workspace. It is streamed to R2, hashed and counted before the manifest learns of it. */
 import { Internal } from "../../errors.ts";
 import { digested } from "../digest.ts";
-import { type Body, type BodyStorage, holdOrStore, storeWhole } from "../large-body.ts";
+import { storeBody } from "../files.ts";
+import type { Body, BodyStorage } from "../large-body.ts";
 import type { FileIntent, Outcome, Refusal, WorkspaceAccess } from "./access.ts";
 
 /** The result of a write, including the content if it was stored. */
@@ -45,8 +46,7 @@ export async function storeContent(
       if (uploadId !== null) await workspace.noteUpload(key, uploadId);
     },
   };
-  const held = await holdOrStore(storage, body);
-  const { size } = held instanceof Uint8Array ? await storeWhole(storage, held) : held;
+  const size = await storeBody(storage, body, null);
   return { sha256: await sha256, size };
 }
 
