@@ -19,12 +19,6 @@ export interface Mocking {
   left: () => readonly Mock[] | null;
 }
 
-interface MockParams {
-  /** Mocks in the call (`options.mock`); `null`: none. */
-  given: readonly Mock[] | null;
-  asker: Asker;
-}
-
 /** Whether the deployment serves the routes that script mocks. */
 export const hasMockRoutes = ({ models }: Settings): boolean =>
   models.some(({ llm }) => llm?.mock_routes === true);
@@ -32,9 +26,14 @@ export const hasMockRoutes = ({ models }: Settings): boolean =>
 /**
  * The mocks that apply: the deployment's, if it has any; otherwise those of the call; otherwise those queued in the
  * tenant's scope, if any were ever queued. Without mocks, only calls of the provider `mock` are answered here.
+ * @param given mocks in the call (`options.mock`); `null`: none
  * @throws BadRequest for an invalid scope, Internal if the deployment's mocks cannot be read
  */
-export async function mocksFor(context: RunContext, { given, asker }: MockParams): Promise<Mocking> {
+export async function mocksFor(
+  context: RunContext,
+  given: readonly Mock[] | null,
+  asker: Asker,
+): Promise<Mocking> {
   const { settings, deployment } = context;
   const calls: MockCall[] = [];
   const mocking = (active: boolean, take: TakeMock, left: Mocking["left"] = () => null): Mocking => {
