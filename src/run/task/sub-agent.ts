@@ -37,35 +37,57 @@ interface Delegated {
   settings: TaskSettings;
 }
 
-/** Starts the sub-agent, or finds the one that an earlier run attempt started, and waits for its envelope. */
+/**
+ * Starts the sub-agent, or finds the one that an earlier run attempt started, and waits for its envelope, which is the
+ * call's result.
+ */
 export async function runSubAgent(
-  { call, again, forked }: PlannedCall,
+  planned: PlannedCall,
   above: Ceilings,
-  below: Below,
+  { context, spec: parent, emit }: Below,
   at: AgentEffectContext,
 ): Promise<AgentToolResult> {
+  const asked = childAsked(planned, parent);
+  if (asked === null) {
+    const message = "sub_agent needs a task: a string that says what to do.";
+    return plainResult("error", message, "schema_validation");
+  }
+  const started = Date.now();
+  const refused = refusal(above, started);
+  if (refused !== null) return rejected(refused);
+  const id = childOf(at);
+  const run_id = `${at.run}_${at.effect}`;
+  const session = sessionClient(context, id);
+  try {
+    const spec = childSpec(parent, above, { run_id, session_id: id }, asked);
+    const settings = settingsOf(asked, above, spec);
+    // A child sends its events to a session above. Without one, this run must emit them, unless an earlier run attempt
+    // has already emitted what it saw.
+    const unseen = above.session_id === null && !planned.again;
+    const follow = unseen ? () => relayChildEvents(context, session, settings, run_id, at, emit) : null;
+    const { task, spent } = await delegated(context, session, { spec, settings }, at.signal, follow);
+    return { ...answerOf(task), spent, duration_ms: Date.now() - started };
+  } catch (error) {
+    if (at.signal.aborted || !(error instanceof HullError)) throw error;
+    if (error.code === "tool_rejected" || error.code === "too_many_delegated") return rejected(error.message);
+    throw error;
+  }
+}
+
+interface NamedTask extends ChildTask {
+  name: string;
+}
+
+/** What the call asks of a child; `null`: it names no task. */
+function childAsked({ call, forked }: PlannedCall, { session_id, skills }: AgentSpec): NamedTask | null {
   if (forked !== undefined) {
     const { skill, task } = forked;
-    const { spec } = below;
-    const reader = { session_id: spec.session_id, input: task, skills: spec.skills };
-    const asked: ChildTask = { task, system: ownInstructions(skill, reader), allowed: null, skill };
-    return envelopeFrom(asked, skill.name, { above, below, at, again });
+    const system = ownInstructions(skill, { session_id, input: task, skills });
+    return { name: skill.name, task, system, allowed: null, skill };
   }
   const { task, name, instructions, tools } = call.arguments ?? {};
-  if (typeof task !== "string" || task.trim() === "")
-    return plainResult(
-      "error",
-      "sub_agent needs a task: a string that says what to do.",
-      "schema_validation",
-    );
-  const system = textOf(instructions);
-  const asked: ChildTask = { task, system, allowed: textsIn(tools) };
-  return envelopeFrom(asked, typeof name === "string" && name !== "" ? name : "task", {
-    above,
-    below,
-    at,
-    again,
-  });
+  if (typeof task !== "string" || task.trim() === "") return null;
+  return { name: textOf(name) || "task", task, system: textOf(instructions), allowed: textsIn(tools) };
 }
 
 /**
@@ -117,35 +139,6 @@ async function close(context: RunContext, session: SessionClient): Promise<void>
   });
 }
 
-/** Gives a task to a child of the run. The child's envelope is the call's result. */
-async function envelopeFrom(
-  asked: ChildTask,
-  name: string,
-  { above, below, at, again }: { above: Ceilings; below: Below; at: AgentEffectContext; again: boolean },
-): Promise<AgentToolResult> {
-  const { context, spec: parent } = below;
-  const started = Date.now();
-  const refused = refusal(above, started);
-  if (refused !== null) return rejected(refused);
-  const id = childOf(at);
-  const run_id = `${at.run}_${at.effect}`;
-  const session = sessionClient(context, id);
-  try {
-    const spec = childSpec(parent, above, { run_id, session_id: id }, asked);
-    const settings = settingsOf(asked.task, name, above, spec);
-    // A child sends its events to a session above. Without one, this run must emit them, unless an earlier run attempt
-    // has already emitted what it saw.
-    const unseen = above.session_id === null && !again;
-    const follow = unseen ? () => relayChildEvents(context, session, settings, run_id, at, below.emit) : null;
-    const { task, spent } = await delegated(context, session, { spec, settings }, at.signal, follow);
-    return { ...answerOf(task), spent, duration_ms: Date.now() - started };
-  } catch (error) {
-    if (at.signal.aborted || !(error instanceof HullError)) throw error;
-    if (error.code === "tool_rejected" || error.code === "too_many_delegated") return rejected(error.message);
-    throw error;
-  }
-}
-
 /** Waits for the end. If the run is stopped, stops the delegated run, too. */
 async function ended(context: RunContext, session: SessionClient, signal: AbortSignal) {
   const stopped = Promise.withResolvers<never>();
@@ -167,7 +160,7 @@ async function ended(context: RunContext, session: SessionClient, signal: AbortS
   }
 }
 
-function settingsOf(task: string, name: string, above: Ceilings, spec: AgentSpec): TaskSettings {
+function settingsOf({ task, name }: NamedTask, above: Ceilings, spec: AgentSpec): TaskSettings {
   const { session_id, run_id } = above;
   return {
     name: firstOf(name, 128),
