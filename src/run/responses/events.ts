@@ -115,15 +115,14 @@ export class ResponseEvents {
   #part(part: ResponsePart): void {
     if ("turn" in part) this.#turn(part.turn);
     else if ("files" in part) this.#files(part.files);
-    else if ("call" in part) this.#call(part.call);
+    else if ("call" in part) this.#shell(part.call, this.#place.container);
     else {
       this.#closeMessage([]);
       const members = shellOutput(part.result);
       const open = this.#open("sho", { ...members, output: [], status: "in_progress" });
-      const item_id = open.item.id ?? "";
       const outputs = Array.isArray(members.output) ? members.output : [];
       for (const [command_index, output] of outputs.entries()) {
-        const at = { item_id, output_index: open.index, command_index };
+        const at = { ...placeOf(open), command_index };
         const { stdout = "", stderr = "" } = objectOf(output);
         const deltas: JsonObject[] = [
           ...(stdout === "" ? [] : [{ stdout }]),
@@ -142,21 +141,14 @@ export class ResponseEvents {
     for (const thought of this.#thoughts) this.#closeThought(thought);
     if (this.#message?.closed === true) this.#closeMessage([]);
     this.#message ??= this.#openMessage(textPart("", []));
-    const { index, item } = this.#message;
     this.#message.text += text;
-    const at = { item_id: item.id ?? "", output_index: index, content_index: 0 };
-    this.#emit("response.output_text.delta", { ...at, delta: text, logprobs: [] });
+    this.#emit("response.output_text.delta", { ...partAt(this.#message), delta: text, logprobs: [] });
   }
 
   #openMessage(part: JsonObject): OpenItem {
-    const open = this.#open("msg", {
-      type: "message",
-      role: "assistant",
-      status: "in_progress",
-      content: [],
-    });
-    const at = { item_id: open.item.id ?? "", output_index: open.index, content_index: 0 };
-    this.#emit("response.content_part.added", { ...at, part });
+    const message = { type: "message", role: "assistant", status: "in_progress", content: [] };
+    const open = this.#open("msg", message);
+    this.#emit("response.content_part.added", { ...partAt(open), part });
     return open;
   }
 
@@ -173,8 +165,8 @@ export class ResponseEvents {
     const open = this.#message;
     if (open === null) return;
     this.#message = null;
-    const { index, item, text } = open;
-    const at = { item_id: item.id ?? "", output_index: index, content_index: 0 };
+    const { text } = open;
+    const at = partAt(open);
     this.#emit("response.output_text.done", { ...at, text, logprobs: [] });
     const place = { start_index: text.length, end_index: text.length };
     const annotations = files.map((file) => ({ type: "container_file_citation", ...file, ...place }));
@@ -192,24 +184,21 @@ export class ResponseEvents {
     this.#closeMessage([]);
     let open = this.#thoughts.at(-1);
     if (open === undefined || open.closed) {
-      open = this.#open("rs", { type: "reasoning", status: "in_progress", summary: [] });
+      open = this.#open("rs", REASONING);
       this.#thoughts.push(open);
-      const at = { item_id: open.item.id ?? "", output_index: open.index, summary_index: 0 };
-      const part = { type: "summary_text", text: "" };
-      this.#emit("response.reasoning_summary_part.added", { ...at, part });
+      this.#emit("response.reasoning_summary_part.added", { ...summaryAt(open), part: summaryPart("") });
     }
     open.text += text;
-    const at = { item_id: open.item.id ?? "", output_index: open.index, summary_index: 0 };
-    this.#emit("response.reasoning_summary_text.delta", { ...at, delta: text });
+    this.#emit("response.reasoning_summary_text.delta", { ...summaryAt(open), delta: text });
   }
 
   #closeThought(open: OpenItem): void {
     if (open.closed) return;
     open.closed = true;
-    const { index, item, text } = open;
-    const at = { item_id: item.id ?? "", output_index: index, summary_index: 0 };
+    const { text } = open;
+    const at = summaryAt(open);
     this.#emit("response.reasoning_summary_text.done", { ...at, text });
-    this.#emit("response.reasoning_summary_part.done", { ...at, part: { type: "summary_text", text } });
+    this.#emit("response.reasoning_summary_part.done", { ...at, part: summaryPart(text) });
   }
 
   /** @param blocks what providers want back, in the order in which the reasoning was sent */
@@ -218,9 +207,7 @@ export class ResponseEvents {
     this.#thoughts = [];
     for (const [n, thought] of open.entries()) {
       this.#closeThought(thought);
-      const block = blocks[n];
-      const own = block !== undefined && mustGoBack(block) ? { encrypted_content: encodeBlock(block) } : {};
-      this.#done(thought, { summary: [{ type: "summary_text", text: thought.text }], ...own, status });
+      this.#done(thought, { summary: [summaryPart(thought.text)], ...toGoBack(blocks[n]), status });
     }
   }
 
@@ -247,25 +234,20 @@ export class ResponseEvents {
 
   #wholeThought(block: Block): void {
     const text = isThought(block) ? block.text : "";
-    const own = mustGoBack(block) ? { encrypted_content: encodeBlock(block) } : {};
     if (text === "" && !mustGoBack(block)) return;
     this.#closeMessage([]);
-    const open = this.#open("rs", { type: "reasoning", status: "in_progress", summary: [] });
-    this.#done(open, {
-      summary: text === "" ? [] : [{ type: "summary_text", text }],
-      ...own,
-      status: "completed",
-    });
+    const summary = text === "" ? [] : [summaryPart(text)];
+    this.#done(this.#open("rs", REASONING), { summary, ...toGoBack(block), status: "completed" });
   }
 
   #refusal(refusal: string | null): void {
     if (refusal === null) return;
     this.#closeMessage([]);
     const open = this.#openMessage({ type: "refusal", refusal: "" });
-    const at = { item_id: open.item.id ?? "", output_index: open.index, content_index: 0 };
+    const at = partAt(open);
+    const part = { type: "refusal", refusal };
     this.#emit("response.refusal.delta", { ...at, delta: refusal });
     this.#emit("response.refusal.done", { ...at, refusal });
-    const part = { type: "refusal", refusal };
     this.#emit("response.content_part.done", { ...at, part });
     this.#done(open, { content: [part], status: "completed" });
   }
@@ -281,7 +263,7 @@ export class ResponseEvents {
     const whole = written === null ? {} : { [written.member]: written.text };
     const empty = written === null ? {} : { [written.member]: "" };
     const open = this.#open(CALL_IDS.get(item.type) ?? "fc", { ...item, ...empty, status: "in_progress" });
-    const at = { item_id: open.item.id ?? "", output_index: open.index };
+    const at = placeOf(open);
     if (written?.member === "arguments") {
       this.#emit("response.function_call_arguments.delta", { ...at, delta: written.text });
       this.#emit("response.function_call_arguments.done", { ...at, name: item.name ?? "", ...whole });
@@ -290,10 +272,6 @@ export class ResponseEvents {
       this.#emit("response.custom_tool_call_input.done", { ...at, ...whole });
     }
     this.#done(open, { ...whole, status: "completed" });
-  }
-
-  #call(call: ToolCallBlock): void {
-    this.#shell(call, this.#place.container);
   }
 
   #shell(call: ToolCallBlock, container: string | null): void {
@@ -356,6 +334,18 @@ const CALL_IDS = new Map<Json | undefined, string>([
   ["apply_patch_call", "apc"],
   ["local_shell_call", "lsh"],
 ]);
+
+const placeOf = ({ item, index }: OpenItem) => ({ item_id: item.id ?? "", output_index: index });
+/** The place of a message's only part, and of a reasoning's only summary. */
+const partAt = (open: OpenItem) => ({ ...placeOf(open), content_index: 0 });
+const summaryAt = (open: OpenItem) => ({ ...placeOf(open), summary_index: 0 });
+
+const REASONING = { type: "reasoning", status: "in_progress", summary: [] };
+const summaryPart = (text: string) => ({ type: "summary_text", text });
+
+/** The member with what the provider wants back for a block. */
+const toGoBack = (block: Block | undefined): JsonObject =>
+  block !== undefined && mustGoBack(block) ? { encrypted_content: encodeBlock(block) } : {};
 
 const textPart = (text: string, annotations: JsonObject[]): JsonObject => ({
   type: "output_text",
