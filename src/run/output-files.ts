@@ -6,6 +6,7 @@ import { mediaTypeOf } from "../skill/media.ts";
 import type { RunContext } from "./context.ts";
 import { PRODUCED_TTL_MS, storeFile } from "./files.ts";
 import type { FilesDocument } from "./files-document.ts";
+import type { RunOutput } from "./handle.ts";
 import type { Spool } from "./spool.ts";
 
 export interface OutputFile {
@@ -19,11 +20,6 @@ export interface OutputFile {
 const MAX_INLINE_BYTES = 5 * 1024 * 1024;
 const MAX_NOTE_CHARACTERS = 1000;
 
-interface FilesAnswer {
-  body: Uint8Array | ReadableStream<Uint8Array> | string;
-  headers: Record<string, string>;
-}
-
 /**
  * One file: its bytes. Several: a JSON document.
  * @param bytesOf the content of the n-th file, read again if it did not fit in memory
@@ -34,7 +30,7 @@ export async function filesAnswer(
   note: string,
   outputMime: string | undefined,
   bytesOf: (index: number) => Promise<Uint8Array | ReadableStream<Uint8Array>>,
-): Promise<FilesAnswer> {
+): Promise<Omit<RunOutput, "done">> {
   const only = files[0];
   if (only === undefined) throw new OutputMissing({ location: "in HULL_OUTPUT_DIR or at HULL_OUTPUT_FILE" });
   if (files.length === 1) {

@@ -17,13 +17,6 @@ import { inSpan, openSpan } from "./spans.ts";
 import { SPOOL_BYTES, Spool, Tail } from "./spool.ts";
 import { grantsOf } from "./variables.ts";
 
-/** What is kept of one process. */
-interface Collected {
-  stdout: Spool;
-  files: OutputFile[];
-  status: EndedStatus;
-}
-
 export async function runScript(run: RunHandle): Promise<RunOutput> {
   const { manifest } = run.record;
   const { redactor } = run.context.settings;
@@ -93,7 +86,7 @@ async function collect(
   run: RunHandle,
   spec: ExecutionSpec,
   queued: ReturnType<typeof openSpan>,
-): Promise<Collected> {
+): Promise<{ stdout: Spool; files: OutputFile[]; status: EndedStatus }> {
   const { context, input } = run;
   const { eventRedactor } = context.settings;
   const budget = { left: SPOOL_BYTES };

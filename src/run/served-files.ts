@@ -36,10 +36,16 @@ export async function lastWritten(workspace: WorkspaceAccess): Promise<number> {
 }
 
 /** The paths in the work folder under which `writeInputs` writes the files of a request. */
-export function inputPaths(files: readonly InputFile[]): string[] {
+export const inputPaths = (files: readonly InputFile[]): string[] => placed(files).map(({ path }) => path);
+
+/** The files of a request with their paths. */
+function placed(files: readonly InputFile[]): { path: string; content: Body }[] {
   const paths: string[] = [];
-  for (const file of files) paths.push(freeName(nameOf(file), paths));
-  return paths;
+  return files.map((file) => {
+    const path = freeName(nameOf(file), paths);
+    paths.push(path);
+    return { path, content: file.body instanceof Uint8Array ? [file.body] : file.body };
+  });
 }
 
 /** Writes the files of a request into the work folder under their names; returns their digests by path. */
@@ -49,18 +55,14 @@ export async function writeInputs(
   files: readonly InputFile[],
 ): Promise<{ [path: string]: string }> {
   const written: { [path: string]: string } = {};
-  const paths = inputPaths(files);
-  for (const [n, file] of files.entries()) {
-    const path = paths[n] ?? "";
+  for (const { path, content } of placed(files)) {
     const intent = { path, expected: null, size: null, executable: null };
-    const outcome = await writeFile(env.FILES, workspace, intent, contentOf(file));
+    const outcome = await writeFile(env.FILES, workspace, intent, content);
     if ("refused" in outcome) throw doesNotFit("file", path);
     written[path] = outcome.sha256;
   }
   return written;
 }
-
-const contentOf = ({ body }: InputFile): Body => (body instanceof Uint8Array ? [body] : body);
 
 /**
  * Writes them unless a run with them has begun, which may have changed them since. A file that anybody else changes
@@ -74,15 +76,13 @@ export async function writeInputsUnless<T>(
   files: readonly InputFile[],
   begun: () => Promise<T | null>,
 ): Promise<T | null> {
-  const paths = inputPaths(files);
   let left = [];
-  for (const [n, file] of files.entries()) {
-    const path = paths[n] ?? "";
+  for (const { path, content } of placed(files)) {
     const place = await workspace.beginFile({ path, expected: null, size: null });
     if ("refused" in place) throw doesNotFit("file", path);
     const { key } = place;
-    const content = await storeContent(env.FILES, workspace, key, contentOf(file));
-    left.push({ kind: "write" as const, path, key, ...content, executable: null });
+    const stored = await storeContent(env.FILES, workspace, key, content);
+    left.push({ kind: "write" as const, path, key, ...stored, executable: null });
   }
   while (left.length > 0) {
     const there = new Map((await allFiles(workspace)).map(({ path, sha256 }) => [path, sha256]));

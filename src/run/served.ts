@@ -57,12 +57,8 @@ export async function runServed(run: RunHandle, modelRegistry: ModelRegistry): P
       throw new OutputMissing({ location: "since its runs have no workspace tools here" });
     const files = await holdFiles(run.input.files);
     const parts = userParts(manifest, run.input, files);
-    const { settled, warnings } = await driven(
-      run,
-      llm,
-      { parts, files, workspace: null, inputs: {} },
-      modelRegistry,
-    );
+    const given = { parts, files, workspace: null, inputs: {} };
+    const { settled, warnings } = await driven(run, llm, given, modelRegistry);
     return outputOf(run, settled, warnings);
   }
   // Here, the request's files are the initial files of the work folder.
@@ -72,20 +68,14 @@ export async function runServed(run: RunHandle, modelRegistry: ModelRegistry): P
     if (before === undefined) await emptied(workspace);
     const inputs = before ?? (await writeInputs(context, workspace, run.input.files));
     const parts: Part[] = [{ type: "text", text: promptText(manifest, run.input, Object.keys(inputs)) }];
-    const { settled, warnings } = await driven(
-      run,
-      llm,
-      { parts, files: [], workspace, inputs },
-      modelRegistry,
-    );
-    const required = manifest.output === "file";
-    const made = await producedFiles(context, workspace, {
+    const given = { parts, files: [], workspace, inputs };
+    const { settled, warnings } = await driven(run, llm, given, modelRegistry);
+    const { files, headers, ...made } = await producedFiles(context, workspace, {
       isMade: ({ path, sha256 }) => inputs[path] !== sha256,
-      required,
+      required: manifest.output === "file",
     });
     const output = outputOf(run, settled, [...warnings, ...made.warnings]);
-    const { files } = made;
-    return { ...output, headers: { ...output.headers, ...made.headers }, done: { ...output.done, files } };
+    return { ...output, headers: { ...output.headers, ...headers }, done: { ...output.done, files } };
   } finally {
     if (workspace instanceof TemporaryWorkspace) context.background(workspace.destroy());
   }
@@ -111,18 +101,12 @@ async function driven(
 ): Promise<{ settled: RunState; warnings: Warning[] }> {
   const { record, context, durable, signal, streaming } = run;
   const { slug } = record.manifest;
-  const host = await llmHost(context, {
-    signal,
-    session: null,
-    skill: slug,
-    account: null,
-    served: modelRegistry,
-  });
-  const { model, capabilities } = host.reach(llm.target);
+  const of = { signal, session: null, skill: slug, account: null, served: modelRegistry };
+  const host = await llmHost(context, of);
+  const reached = host.reach(llm.target);
   const log = durable?.log ?? new MemoryLog(streaming ? (event) => void run.emit(event) : null);
   // A resumed run keeps the specification and the tools with which it began.
-  const spec =
-    log.state().run?.spec ?? (await servedSpec(run, llm, { parts, inputs }, { model, capabilities }));
+  const spec = log.state().run?.spec ?? (await servedSpec(run, llm, { parts, inputs }, reached));
   const warnings: Warning[] = [];
   const { run: settled } = await driveStateless(context, spec, {
     host,
@@ -144,7 +128,7 @@ async function servedSpec(
   { id, context, record, input }: RunHandle,
   llm: LlmSettings,
   { parts, inputs }: Pick<ServedInput, "parts" | "inputs">,
-  { model, capabilities }: Pick<Reached, "model" | "capabilities">,
+  { model, capabilities }: Reached,
 ): Promise<AgentSpec> {
   const { settings, bot, startedAt } = context;
   const { manifest } = record;

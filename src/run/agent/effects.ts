@@ -3,7 +3,7 @@
  * the runner.
  */
 
-import { interrupted, plainResult } from "../../engine/agent/call-results.ts";
+import { interrupted, jsonResult, plainResult } from "../../engine/agent/call-results.ts";
 import { onlyReads } from "../../engine/agent/policy.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import { READ_SKILL_RESOURCE } from "../../engine/agent/skill-resource.ts";
@@ -483,11 +483,8 @@ async function hookResult(
   try {
     const answer = await callRunHook(context, spec, call);
     const kept = isArtifact(answer) ? await made.keep(answer) : { line: answer };
-    const failed = "error" in kept;
-    const value = failed ? { error: kept.error } : kept.line;
-    const content = typeof value === "string" ? value : JSON.stringify(value, null, 2);
-    const result = plainResult(failed ? "error" : "ok", content, failed ? "tool_error" : null);
-    return made.settle({ ...result, value, duration_ms: Date.now() - started });
+    const result = "error" in kept ? jsonResult({ error: kept.error }, true) : jsonResult(kept.line, false);
+    return made.settle({ ...result, duration_ms: Date.now() - started });
   } catch (error) {
     if (call.signal.aborted || !(error instanceof HullError)) throw error;
     const category = error.code === "hook_timeout" ? "timeout" : "tool_error";

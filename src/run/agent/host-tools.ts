@@ -1,6 +1,6 @@
 /** What agent runs leave to the host delegate: tools of the executor `webhook`, and permissions. */
 
-import { interrupted, plainResult } from "../../engine/agent/call-results.ts";
+import { interrupted, jsonResult, plainResult } from "../../engine/agent/call-results.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { AgentEffectContext, PlannedCall } from "../../engine/agent/step.ts";
 import { HullError } from "../../errors.ts";
@@ -44,9 +44,7 @@ export async function callHostTool(
 function resultOf(answer: Json): AgentToolResult {
   const framed = isObject(answer) && "content" in answer;
   const value = framed ? (answer.content ?? null) : answer;
-  const failed = framed && answer.is_error === true;
-  const content = typeof value === "string" ? value : JSON.stringify(value, null, 2);
-  return { ...plainResult(failed ? "error" : "ok", content, failed ? "tool_error" : null), value };
+  return jsonResult(value, framed && answer.is_error === true);
 }
 
 /** The host's answer; `null`: no host is configured, or it failed, and the run continues without the answer. */

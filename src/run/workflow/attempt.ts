@@ -86,11 +86,7 @@ export function childSessions(state: WorkflowState): string[] {
       visit: Number(stage.id.split(":").at(-1)),
       attempts: stage.attempts.length,
     }));
-  const open = state.visits.map(({ node, visit, attempts }) => ({
-    node,
-    visit,
-    attempts: attempts.length + 1,
-  }));
+  const open = state.visits.map(({ attempts, ...at }) => ({ ...at, attempts: attempts.length + 1 }));
   return [...ended, ...open].flatMap(({ node, visit, attempts }) => {
     // If the journal has lost its graph, any node may have been a stage.
     const { kind = "stage", map_policy } = graph.nodes[node] ?? {};
@@ -406,12 +402,8 @@ function stageOutcome(
     return completed("subagent_completed", "success", shared);
   // A single call without tools is complete.
   if (status === "done" || !stage.agent) return completed("success", "success", shared);
-  return failed(
-    "failed",
-    textOf(status),
-    `The run of the stage "${node.id}" ended as ${textOf(status)}.`,
-    shared,
-  );
+  const ended = textOf(status);
+  return failed("failed", ended, `The run of the stage "${node.id}" ended as ${ended}.`, shared);
 }
 
 function usageOf(result: JsonObject, total_duration_ms: number): Usage {
@@ -545,16 +537,10 @@ function verified(node: Node, { text, report, exit_code, unknown, ran }: VerifyT
     expect_status = command === undefined ? undefined : 0,
   } = node.verify ?? {};
   const checks = [
-    ...(expect_status === undefined
-      ? []
-      : [{ check: "expect_status", wanted: expect_status, ok: exit_code === expect_status }]),
-    ...(assert_text === undefined
-      ? []
-      : [{ check: "assert_text", wanted: assert_text, ok: text.includes(assert_text) }]),
-    ...(expect_text === undefined
-      ? []
-      : [{ check: "expect_text", wanted: expect_text, ok: text.includes(expect_text) }]),
-  ];
+    { check: "expect_status", wanted: expect_status, ok: exit_code === expect_status },
+    { check: "assert_text", wanted: assert_text, ok: text.includes(assert_text ?? "") },
+    { check: "expect_text", wanted: expect_text, ok: text.includes(expect_text ?? "") },
+  ].flatMap(({ wanted, ...check }) => (wanted === undefined ? [] : [{ ...check, wanted }]));
   const ok = checks.every((check) => check.ok);
   const verification = { ok, exit_status: exit_code, checks };
   const made = { newId, now: time(Date.now()) };
