@@ -149,9 +149,9 @@ export async function openAgentRun(
     const reached = ask.found?.reached ?? (target === undefined ? null : host.reach(target));
     const unthinking = reached?.protocol === "anthropic" && lacksThinking(given);
     const capped = { ...ask, request: { ...given, max_tokens }, terms, unthinking };
-    const made = await checkedOf(context, capped, skills, host, `run_${execution.slice("ex_".length)}`);
+    const made = await checkedOf(context, capped, host, `run_${execution.slice("ex_".length)}`);
     const limited = withTerms(made.spec, capped, context.settings.limits, own?.manifest ?? null);
-    return { spec: withPassthrough(limited, ask, skills), model: made.model };
+    return { spec: withPassthrough(limited, ask), model: made.model };
   };
   // A resumed run keeps the specification with which it began.
   const { spec, model } = begun === undefined ? await make() : { spec: begun, model: undefined };
@@ -228,8 +228,7 @@ const worksOnFiles = ({ tools }: AgentSpec): boolean =>
 /** Adds what a model of the client's own protocol gets unchanged, and the skills that its provider runs. */
 function withPassthrough(
   spec: AgentSpec,
-  { passthrough, container, hosted }: AgentAsk,
-  { native }: ReferencedSkills,
+  { passthrough, container, hosted, skills: { native } }: AgentAsk,
 ): AgentSpec {
   if (native.length === 0) return { ...spec, beside: passthrough };
   const id = container?.id ?? null;
@@ -258,11 +257,11 @@ const HOSTED_BETAS = "code-execution-2025-08-25,skills-2025-10-02";
 async function checkedOf(
   context: RunContext,
   ask: AgentAsk & { unthinking: boolean },
-  { local, native }: ReferencedSkills,
   host: LlmHost,
   run: string,
 ): Promise<CheckedRun> {
   const { model, request, found } = ask;
+  const { local, native } = ask.skills;
   const served = skillNamed(model);
   const whole = local.filter(({ reference }) => reference.full);
   const { thinking, schema, json, sampling = {}, tools, tool_choice, max_tokens } = request;

@@ -9,8 +9,6 @@ import type { LlmHost } from "../../llm/host.ts";
 import type { RequestSettings } from "../../llm/prepare.ts";
 import { mockCallOf } from "../../model/mock/answering.ts";
 import type { MockCall } from "../../model/mock/mock.ts";
-import { asJson } from "../../skill/json.ts";
-import type { JsonObject } from "../../skill/manifest.ts";
 import { modelOf } from "./run-model.ts";
 
 interface Asked {
@@ -26,7 +24,10 @@ interface Asked {
  * decides what Hull asks a model. It leaves out failed attempts.
  * @param records all records of the session, in order
  */
-function earlierMockCalls(records: Iterable<AgentRecord>, { spec, host, vault, before }: Asked): MockCall[] {
+export function earlierMockCalls(
+  records: Iterable<AgentRecord>,
+  { spec, host, vault, before }: Asked,
+): MockCall[] {
   if (before === 0) return [];
   const settings = settingsOf(spec, host);
   const calls: MockCall[] = [];
@@ -42,14 +43,6 @@ function earlierMockCalls(records: Iterable<AgentRecord>, { spec, host, vault, b
     state = applyAgentRecord(state, record);
   }
   return calls;
-}
-
-/**
- * More members of a run's result: `mock_calls` with those of its earlier attempts. @param records of the session, in
- * order
- */
-export function extraResultFields(records: Iterable<AgentRecord>, asked: Asked): JsonObject {
-  return asJson({ ...asked.host.further(() => earlierMockCalls(records, asked)) });
 }
 
 /**

@@ -29,7 +29,7 @@ import { exchangeTerms, nothingToAnswer } from "../../llm/prepare.ts";
 import type { CallFigures } from "../../llm/result.ts";
 import { systemClock } from "../../model/clock.ts";
 import { isNamed } from "../../skill/interface-fields.ts";
-import { isObject, objectOf } from "../../skill/json.ts";
+import { asJson, isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject, ModelTarget, SkillRecord } from "../../skill/manifest.ts";
 import { runCommandTool } from "../../tool/command.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
@@ -52,7 +52,7 @@ import type { WorkspaceAccess } from "../workspace/access.ts";
 import { toolWorkspace } from "../workspace/transfer.ts";
 import { WorkspaceTools } from "../workspace-tools/call.ts";
 import { runDynamicTool } from "./define-tool.ts";
-import { extraResultFields } from "./earlier-calls.ts";
+import { earlierMockCalls } from "./earlier-calls.ts";
 import { attemptOf, executionIdOf } from "./execution-id.ts";
 import { hookAnswer, hookPayload, RecordedMessages } from "./hook-exchange.ts";
 import { callRunHook } from "./hooks.ts";
@@ -165,7 +165,10 @@ export function runEffects(options: RunEffectsOptions): RunEffects {
   return {
     effects,
     close: () => servers.close(),
-    further: () => extraResultFields(records.records(), { spec, host, vault, before: first }),
+    further() {
+      const earlier = () => earlierMockCalls(records.records(), { spec, host, vault, before: first });
+      return asJson({ ...host.further(earlier) });
+    },
   };
 }
 

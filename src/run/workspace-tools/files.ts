@@ -106,11 +106,8 @@ export class FileTools {
     const given = String(path);
     const location = this.#location(given);
     const folder = "fault" in location ? [] : await this.#below(location);
-    if (folder.length > 0)
-      return viewed(
-        globbed(folder, () => true),
-        null,
-      );
+    const all = () => true;
+    if (folder.length > 0) return viewed(globbed(folder, all), null);
     const found = await this.#contentOf(given);
     if (found.kind === "fault") {
       return {
@@ -159,9 +156,8 @@ export class FileTools {
     );
   }
 
-  async write({ file_path, content }: JsonObject): Promise<FileAnswer> {
-    const { ok, content: said } = await this.#written(String(file_path), String(content));
-    return { ok, content: said };
+  write({ file_path, content }: JsonObject): Promise<FileAnswer> {
+    return this.#written(String(file_path), String(content));
   }
 
   /** Writes a file. `created`: the file is new. */
@@ -181,14 +177,13 @@ export class FileTools {
    * @param since when an earlier run attempt began the call, in Unix ms: a file changed after that already has the
    *   edit; `null`: none did
    */
-  async edit(
+  edit(
     { file_path, old_string, new_string, replace_all = false }: JsonObject,
     since: number | null,
   ): Promise<FileAnswer> {
-    const change = (text: string): Edited =>
-      edited(text, String(old_string), String(new_string), replace_all === true);
-    const { ok, content } = await this.#changed(String(file_path), since, change);
-    return { ok, content };
+    return this.#changed(String(file_path), since, (text) =>
+      edited(text, String(old_string), String(new_string), replace_all === true),
+    );
   }
 
   /** Changes a file's text. `missing`: there is no such file; `text`: the new text, if it was changed. */
@@ -322,11 +317,8 @@ export class FileTools {
   async #below(location: FileLocation): Promise<(Readable & { modified_at: number })[]> {
     const { workspace, skills, folders } = this.#options;
     if (location.in === "skills") {
-      const folder = [...(location.skill === null ? [] : [location.skill]), location.path]
-        .filter(Boolean)
-        .join("/");
-      const files = await skills.below(folder);
-      return files.map((file) => ({
+      const folder = [location.skill, location.path].filter(Boolean).join("/");
+      return (await skills.below(folder)).map((file) => ({
         ...file,
         shown: `${folders.skills}/${file.path}`,
         path: folder === "" ? file.path : file.path.slice(folder.length + 1),
