@@ -24,6 +24,12 @@ export function present<T extends object>(members: T): { [N in keyof T]?: NonNul
 const isEmpty = (value: unknown): boolean =>
   value == null || value === "" || (Array.isArray(value) && value.length === 0);
 
+/** The members that are set: types in which a member may be absent do not take `undefined` in its place. */
+export function defined<T extends object>(members: T): { [Name in keyof T]?: Exclude<T[Name], undefined> };
+export function defined(members: object): object {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
+}
+
 /** The object itself; anything else becomes an object without members. */
 export const objectOf = (value: unknown): JsonObject => (isObject(value) ? value : {});
 

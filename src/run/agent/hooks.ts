@@ -6,7 +6,7 @@ import type { Deployment } from "../../deployment.ts";
 import type { AgentSpec, HookTarget } from "../../engine/agent/spec.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
 import { readBytes } from "../../registry/published.ts";
-import { isObject } from "../../skill/json.ts";
+import { defined, isObject } from "../../skill/json.ts";
 import type { Json, SkillRecord } from "../../skill/manifest.ts";
 import { callInIsolate } from "../../tool/isolate/hook.ts";
 import type { IsolatePlaces } from "../../tool/isolate/places.ts";
@@ -27,8 +27,7 @@ export function runHooks(spec: Named, records: readonly SkillRecord[]): Record<s
   if (named.length === 0) return {};
   const skills = records.map(({ manifest, hooks, uploaded_by }) => ({
     slug: manifest.slug,
-    ...(hooks === undefined ? {} : { hooks }),
-    ...(uploaded_by === undefined ? {} : { uploaded_by }),
+    ...defined({ hooks, uploaded_by }),
   }));
   const found: Record<string, HookTarget> = {};
   for (const [option, reference] of named) found[reference] = resolveHook(reference, skills, option);

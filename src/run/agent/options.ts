@@ -12,6 +12,7 @@ import { checkConflicts, conversation, refused, tooManyTools } from "../../llm/p
 import { checkSchemas } from "../../llm/structured.ts";
 import { canonicalProvider } from "../../model/registry/registry.ts";
 import type { RunRequest } from "../../session/conversation/rpc.ts";
+import { defined } from "../../skill/json.ts";
 import type { JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
 import { ownInstructions } from "../own-skill.ts";
@@ -152,6 +153,7 @@ export async function checkedRun(
   const stated = roundsOfSkill(options, served);
   const rounds = called.called === undefined ? stated : toolRounds(stated, files);
   const limited = withSkillLimits(options, served, rounds);
+  const { skill_catalogue_tokens = context.settings.skill_catalogue_tokens } = options;
   const spec: AgentSpec = {
     ...specOf(limited, {
       run_id,
@@ -167,12 +169,10 @@ export async function checkedRun(
       call: { ...retries, ...withoutInput(asked) },
     }),
     ...called,
-    ...(rounds === undefined ? {} : { max_tool_rounds: rounds }),
     ...toolOptions(call),
-    ...(call.prefill === undefined ? {} : { prefill: call.prefill }),
+    ...defined({ max_tool_rounds: rounds, prefill: call.prefill, skill_catalogue_tokens }),
     total_budget_usd: call.budget?.total_budget_usd ?? null,
     ...folders,
-    ...catalogTokens(options.skill_catalogue_tokens ?? context.settings.skill_catalogue_tokens),
     ...(served === null ? {} : { agent: served.manifest.slug, ...fallback, ...limitsOf(served, call) }),
     ...(found.servers.length === 0 ? {} : { mcp_servers: [...found.servers] }),
     ...(configs === null ? {} : { tool_configs: configs }),
@@ -299,9 +299,6 @@ export function toolOptions({
     tool_choice: tool_choice ?? null,
   };
 }
-
-const catalogTokens = (tokens: number | undefined): Pick<AgentSpec, "skill_catalogue_tokens"> =>
-  tokens === undefined ? {} : { skill_catalogue_tokens: tokens };
 
 /**
  * The option `tool_configs` with its secrets sealed, for a run whose request is stored before the run begins.

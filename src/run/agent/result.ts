@@ -8,6 +8,7 @@ import { messageJson } from "../../llm/messages.ts";
 import { shownReason } from "../../llm/result.ts";
 import type { Transcript } from "../../llm/transcript.ts";
 import type { RunResult } from "../../session/conversation/answers.ts";
+import { defined } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { withAnswering } from "./run-model.ts";
 import { answerData } from "./structured-turn.ts";
@@ -55,9 +56,7 @@ export function runResult(
     task_ledger: run.ledger,
     ledger_done_rejections: run.feedback.filter(({ kind }) => kind === "ledger_not_satisfied").length,
     ...(spec.daemon === null ? {} : { wake_sources: run.stage === "ended" ? [] : wakeSources(spec) }),
-    ...(spec.policies.dropped === undefined ? {} : { policy_dropped: spec.policies.dropped }),
-    ...(spec.routing === undefined ? {} : { routing: shownRouting(spec.routing, run) }),
-    ...(data === undefined ? {} : { data }),
+    ...defined({ policy_dropped: spec.policies.dropped, routing: shownRouting(run), data }),
     ...(state.summary === null ? {} : { summary: state.summary }),
     ...(run.artifacts === undefined ? {} : { artifacts: run.artifacts }),
     trace: trace.slice(-MAX_TRACED),
@@ -67,5 +66,5 @@ export function runResult(
   };
 }
 
-const shownRouting = (routing: JsonObject, { answered }: RunState): JsonObject =>
-  answered === undefined ? routing : withAnswering(routing, answered);
+const shownRouting = ({ spec: { routing }, answered }: RunState): JsonObject | undefined =>
+  routing === undefined || answered === undefined ? routing : withAnswering(routing, answered);

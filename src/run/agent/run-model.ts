@@ -4,6 +4,7 @@ import type { LlmHost, ModelChoice } from "../../llm/host.ts";
 import { type CallOptions, readOptions } from "../../llm/options.ts";
 import { fallbacks, type RequestSettings, refused, settingsFor } from "../../llm/prepare.ts";
 import { readStructured, type Structured } from "../../llm/structured.ts";
+import { defined } from "../../skill/json.ts";
 import type { JsonObject, ModelTarget } from "../../skill/manifest.ts";
 
 export interface RunModel {
@@ -83,11 +84,7 @@ function servedModel(
     ...(thinking === undefined ? {} : { thinking }),
   };
   return {
-    options: {
-      max_tokens,
-      ...(timeout_ms === undefined ? {} : { timeout_ms }),
-      ...(idle_timeout_ms === undefined ? {} : { idle_timeout_ms }),
-    },
+    options: defined({ max_tokens, timeout_ms, idle_timeout_ms }),
     own: {},
     structured: null,
     routing: null,

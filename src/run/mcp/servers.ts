@@ -6,6 +6,7 @@ import { firstOf } from "../../cut.ts";
 import type { Settings } from "../../env.ts";
 import { HullError, Internal } from "../../errors.ts";
 import { logLine } from "../../log.ts";
+import { defined } from "../../skill/json.ts";
 import type { JsonObject, McpProcess, McpServer } from "../../skill/manifest.ts";
 import { serverArgv } from "../../skill/mcp-servers.ts";
 import { allowedVariables } from "../../tool/execution.ts";
@@ -277,13 +278,8 @@ export class RunServers {
     { kind, message, status, code, hint }: McpFailure,
   ): void {
     const { requestId, tenant } = this.#context;
-    const further = {
-      ...(status === undefined ? {} : { status }),
-      ...(code === undefined ? {} : { code }),
-      ...(hint === undefined ? {} : { hint }),
-    };
     const run = { event: "mcp_failure", request_id: requestId, tenant };
-    const line = { ...run, skill, server: name, kind, message, ...further };
+    const line = { ...run, skill, server: name, kind, message, ...defined({ status, code, hint }) };
     logLine(this.#context, line);
   }
 }

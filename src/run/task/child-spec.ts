@@ -3,6 +3,7 @@ import { narrowed } from "../../engine/agent/delegation.ts";
 import { OWN_NAMES } from "../../engine/agent/runtime-calls.ts";
 import type { AgentSkill, AgentSpec, AgentTool, Ceilings } from "../../engine/agent/spec.ts";
 import { ToolsRejected } from "../../errors/llm.ts";
+import { defined } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { DEFINE_TOOL } from "../../skill/tool-names.ts";
 import { profileOf } from "../agent/profile.ts";
@@ -97,20 +98,12 @@ export function childSpec(
     profile: profileOf(),
     policies: { policy },
   });
-  const own = skill ?? own_skill;
   return narrowed(
     {
       ...withRequested(spec, allowed),
-      ...(rounds === undefined ? {} : { max_tool_rounds: rounds }),
       skill_match: parent.skill_match,
-      ...(skills_key === undefined ? {} : { skills_key }),
-      ...(own === undefined ? {} : { own_skill: own }),
-      ...(mcp_servers === undefined ? {} : { mcp_servers }),
-      ...(tool_configs === undefined ? {} : { tool_configs }),
-      ...(bot === undefined ? {} : { bot }),
-      ...(fallback === undefined ? {} : { fallback }),
-      ...(models === undefined ? {} : { models }),
-      ...(hooks === undefined ? {} : { hooks }),
+      ...defined({ skills_key, mcp_servers, tool_configs, bot, fallback, models, hooks }),
+      ...defined({ max_tool_rounds: rounds, own_skill: skill ?? own_skill }),
     },
     above,
     session_id,

@@ -5,6 +5,7 @@ import { heldBy } from "../../engine/shares.ts";
 import { sumUsd } from "../../engine/usd.ts";
 import { sharersOf } from "../../engine/workflow/next.ts";
 import { totalOutcomes, type WorkflowState } from "../../engine/workflow/state.ts";
+import { defined } from "../../skill/json.ts";
 import { plain, policyOf } from "./stage.ts";
 
 /** How long an approval waits by default, in s. */
@@ -52,8 +53,7 @@ export function ceilingsBelow(state: WorkflowState, session: string): Ceilings {
     ...(live ? {} : { run_id: null, deadline: null }),
     policies: {
       approval_timeout_s: outer?.approval_timeout_s ?? APPROVAL_S,
-      ...(outer?.ceiling === undefined ? {} : { ceiling: outer.ceiling }),
-      ...(outer?.host === undefined ? {} : { host: outer.host }),
+      ...defined({ ceiling: outer?.ceiling, host: outer?.host }),
       ...(terms.length === 0 ? {} : { above: terms }),
       approval_policy: plain(graph.approval_policy ?? options.approval_policy),
       permissions: plain(options.permissions),

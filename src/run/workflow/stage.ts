@@ -5,7 +5,7 @@ import { RUNTIME_TOOLS } from "../../engine/agent/turn.ts";
 import type { Node } from "../../engine/workflow/graph.ts";
 import { type StageTexts, stageTexts, type Worded } from "../../engine/workflow/stage-prompt.ts";
 import { isListed } from "../../engine/workspace-tools/definitions.ts";
-import { isObject } from "../../skill/json.ts";
+import { defined, isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { hullToolName } from "../../skill/tool-names.ts";
 
@@ -42,6 +42,7 @@ const ONE_CALL: JsonObject = { persistent: false, max_iterations: 1 };
 
 export function stageOf(node: StageNode): Stage {
   const { tools = [], model_policy = {}, output_contract = {}, kind } = node;
+  const { done_sentinel, exit_when_verified } = node;
   const declared = tools.filter((tool) => isObject(tool));
   const names = tools.filter((tool) => typeof tool === "string");
   const agent = node.mode === "agent" || tools.length > 0 || (kind === "subagent" && node.mode !== "llm");
@@ -62,8 +63,7 @@ export function stageOf(node: StageNode): Stage {
     options: {
       ...model,
       ...(declared.length === 0 ? {} : { tools: declared }),
-      ...(node.done_sentinel === undefined ? {} : { done_sentinel: node.done_sentinel }),
-      ...(node.exit_when_verified === undefined ? {} : { exit_when_verified: node.exit_when_verified }),
+      ...defined({ done_sentinel, exit_when_verified }),
       ...compaction(node.auto_compact ?? {}),
       ...(schema === undefined ? {} : { output_schema: schema, output_validation: "error" }),
       ...(policy === null ? {} : { policy }),
@@ -91,11 +91,7 @@ export type CommandEnvironment = Pick<AgentSpec, "cwd" | "variables">;
 export const withCommandEnvironment = (
   spec: AgentSpec,
   { cwd, variables }: CommandEnvironment,
-): AgentSpec => ({
-  ...spec,
-  ...(cwd === undefined ? {} : { cwd }),
-  ...(variables === undefined ? {} : { variables }),
-});
+): AgentSpec => ({ ...spec, ...defined({ cwd, variables }) });
 
 /** Keeps only the tools that `allowed` names, and warns of names that mean none; `null`: all. */
 export function withNamed(spec: AgentSpec, allowed: readonly string[] | null): AgentSpec {

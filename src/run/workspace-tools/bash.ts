@@ -12,6 +12,7 @@ import { DEFAULT_BASH_MS, MAX_BASH_MS, MAX_OUTPUT_CHARS } from "../../engine/wor
 import { shownOutput } from "../../engine/workspace-tools/lines.ts";
 import { ConcurrencyLimited } from "../../errors/request.ts";
 import { ExecutionLost, RunnerBusy } from "../../errors/run.ts";
+import { defined } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { reaches } from "../../skill/workspace-settings.ts";
 import { EMPTY_PACK, withEmptyPack } from "../../tool/empty-pack.ts";
@@ -152,6 +153,7 @@ function specOf(
   const { network, env } = settings.workspace_tools;
   const wanted = Number(args.timeout_ms ?? DEFAULT_BASH_MS);
   const active = list.some(({ name }) => name === skill?.name) ? skill : null;
+  const skill_path = active?.plugin_linked === undefined ? undefined : skillPath(active);
   return {
     version: PROTOCOL_VERSION,
     id: execution,
@@ -174,10 +176,7 @@ function specOf(
       context: "{}",
       network: networkOf(network, own),
       ...(cwd === "" ? {} : { cwd }),
-      ...(active === null ? {} : { skill: active.name }),
-      ...(active?.plugin_linked === undefined ? {} : { skill_path: skillPath(active) }),
-      ...(code === undefined ? {} : { packages: true, skills_path: true }),
-      ...(own_stderr === undefined ? {} : { own_stderr }),
+      ...defined({ skill: active?.name, skill_path, packages: code, skills_path: code, own_stderr }),
     },
     ...(list.length === 0 ? {} : { skills: { key: skillsKey, list } }),
   };

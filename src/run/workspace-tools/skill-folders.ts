@@ -5,7 +5,6 @@
 import { skillsOf } from "../../engine/agent/skill-text.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { codeHandler } from "../../engine/workspace-tools/code-tools.ts";
-import type { Settings } from "../../env.ts";
 import type { SkillRegistry } from "../../registry/published.ts";
 import { namedFile } from "../../skill/file-lookup.ts";
 import type { BundledFile, SkillRecord } from "../../skill/manifest.ts";
@@ -34,20 +33,18 @@ interface FoundFile {
 }
 
 export class SkillFolders {
-  readonly #registry: SkillRegistry;
-  readonly #settings: Settings;
+  readonly #context: Pick<RunContext, "deployment" | "settings">;
   readonly #spec: AgentSpec;
   readonly #own: SkillRecord | null;
   #folders: Promise<Folder[]> | null = null;
 
   /** @param own the served skill that the run is, if already loaded */
   constructor(
-    { deployment, settings }: Pick<RunContext, "deployment" | "settings">,
+    context: Pick<RunContext, "deployment" | "settings">,
     spec: AgentSpec,
     own: SkillRecord | null,
   ) {
-    this.#registry = deployment.registry;
-    this.#settings = settings;
+    this.#context = context;
     this.#spec = spec;
     this.#own = own;
   }
@@ -94,11 +91,13 @@ export class SkillFolders {
     );
     // A caller that asks for code execution may run anything, so the skills' programs add no risk.
     const free = this.#spec.tools.some(({ handler }) => codeHandler(handler) !== null);
+    const { deployment, settings } = this.#context;
+    const { registry } = deployment;
     const folders = await Promise.all(
       [...served].map(async ([name, digest]) => {
         const own = this.#own?.manifest.slug === name ? this.#own : null;
-        const record = own ?? (await this.#registry.skill(digest));
-        return foldersOf(this.#registry, name, record, free || mayHaveWorkspaceTools(this.#settings, record));
+        const record = own ?? (await registry.skill(digest));
+        return foldersOf(registry, name, record, free || mayHaveWorkspaceTools(settings, record));
       }),
     );
     return folders.flat();
