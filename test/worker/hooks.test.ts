@@ -3,7 +3,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { sha256 } from "../../src/bytes.ts";
 import { Deployment } from "../../src/deployment.ts";
-import { callHook, type HookCall } from "../../src/run/agent/hooks.ts";
+import { callHook } from "../../src/run/agent/hooks.ts";
 import type { Json } from "../../src/skill/manifest.ts";
 import { IsolatePlaces } from "../../src/tool/isolate/places.ts";
 import { Client, entry, mockSkill } from "./served.ts";
@@ -71,16 +71,21 @@ beforeAll(async () => {
   module = await stored(MODULE);
 });
 
-const call = (exportName: string, payload: Json = null, more: Partial<HookCall> = {}): Promise<Json> =>
-  callHook({
-    deployment: client.deployment,
-    places: new IsolatePlaces(),
-    tenant: "acme",
-    module,
-    exportName,
-    payload,
-    ...more,
-  });
+interface Terms {
+  deployment?: Deployment;
+  tenant?: string;
+  module?: string;
+  fresh?: boolean;
+  signal?: AbortSignal;
+  timeoutMs?: number;
+}
+
+const call = (exportName: string, payload: Json = null, terms: Terms = {}): Promise<Json> => {
+  const { deployment = client.deployment, tenant = "acme", fresh = false, ...more } = terms;
+  const place = { deployment, tenant, isolatePlaces: new IsolatePlaces() };
+  const { module: digest = module, ...how } = more;
+  return callHook(place, { module: digest, exportName, fresh }, { payload, ...how });
+};
 const failure = (work: Promise<Json>) =>
   work.then(
     (value) => ({ value }),

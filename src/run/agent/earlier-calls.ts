@@ -10,6 +10,7 @@ import type { RequestSettings } from "../../llm/prepare.ts";
 import { mockCallOf } from "../../model/mock/answering.ts";
 import type { MockCall } from "../../model/mock/mock.ts";
 import { modelOf } from "./run-model.ts";
+import { withMessage } from "./structured-turn.ts";
 
 interface Asked {
   spec: AgentSpec;
@@ -65,11 +66,8 @@ function attempts(
   request: AgentRequest,
   { retries = [] }: Extract<AgentRecord, { type: "model_call_settled" }>,
 ): AgentRequest[] {
-  const corrected = retries.map(
-    ({ correction_prompt: text }): AgentRequest =>
-      typeof text === "string"
-        ? { ...request, messages: [...request.messages, { role: "user", content: [{ type: "text", text }] }] }
-        : request,
+  const corrected = retries.map(({ correction_prompt: text }) =>
+    typeof text === "string" ? withMessage(request, text) : request,
   );
   return [request, ...corrected];
 }

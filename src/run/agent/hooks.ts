@@ -2,14 +2,12 @@
  * The hooks that a run names. Hull finds them before the run starts, so a missing one fails early. The module comes from
  * the registry; the isolate belongs to one tenant.
  */
-import type { Deployment } from "../../deployment.ts";
 import type { AgentSpec, HookTarget } from "../../engine/agent/spec.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
 import { readBytes } from "../../registry/published.ts";
 import { defined, isObject } from "../../skill/json.ts";
 import type { Json, SkillRecord } from "../../skill/manifest.ts";
 import { callInIsolate } from "../../tool/isolate/hook.ts";
-import type { IsolatePlaces } from "../../tool/isolate/places.ts";
 import { resolveHook } from "../../tool/isolate/resolve-hook.ts";
 import type { RunContext } from "../context.ts";
 
@@ -66,56 +64,47 @@ function references(spec: Named): [option: string, hook: string][] {
   return found;
 }
 
-/** @throws InvalidRequest for a reference that the run did not name, and what `callHook` throws */
-export function callRunHook(
-  context: RunContext,
-  { hooks = {} }: Pick<AgentSpec, "hooks">,
-  call: { reference: string; payload: Json; signal: AbortSignal },
-): Promise<Json> {
-  const { reference, payload, signal } = call;
-  const target = hooks[reference];
-  if (target === undefined) {
-    throw new InvalidRequest({ option: reference, detail: `The run names no hook "${reference}".` });
-  }
-  const { module, exportName, fresh } = target;
-  const { deployment, isolatePlaces: places, tenant } = context;
-  return callHook({ deployment, places, tenant, module, exportName, payload, fresh, signal });
-}
-
-export interface HookCall {
-  deployment: Deployment;
-  places: IsolatePlaces;
-  tenant: string;
-  /** SHA-256 of the module. */
-  module: string;
-  exportName: string;
+/** What a hook is called with. */
+interface HookCall {
   /** `null`: the hook is called without arguments. */
   payload: Json;
   signal?: AbortSignal;
   /** Default: the deployment's time limit for hooks. */
   timeoutMs?: number;
-  /** Use an isolate for this call alone, as for uploaded code. */
-  fresh?: boolean;
+}
+
+/** @throws InvalidRequest for a reference that the run did not name, and what `callHook` throws */
+export function callRunHook(
+  context: RunContext,
+  { hooks = {} }: Pick<AgentSpec, "hooks">,
+  { reference, ...call }: HookCall & { reference: string },
+): Promise<Json> {
+  const target = hooks[reference];
+  if (target !== undefined) return callHook(context, target, call);
+  throw new InvalidRequest({ option: reference, detail: `The run names no hook "${reference}".` });
 }
 
 /**
  * The hook's answer; `null` if the hook returns nothing.
  * @throws HookFailed HookInvalid HookTimeout HooksUnavailable, and the signal's reason
  */
-export function callHook(call: HookCall): Promise<Json> {
-  const { deployment, places, tenant, module, exportName, payload, signal } = call;
-  const { redactor, local, hook_timeout_ms } = deployment.settings;
+export function callHook(
+  { deployment, isolatePlaces: places, tenant }: Pick<RunContext, "deployment" | "isolatePlaces" | "tenant">,
+  { module, exportName, fresh }: Omit<HookTarget, "slug">,
+  { payload, signal, timeoutMs = deployment.settings.hook_timeout_ms }: HookCall,
+): Promise<Json> {
+  const { redactor, local: guarded } = deployment.settings;
   return callInIsolate({
     isolates: deployment.isolates,
     places,
     // A digest has a fixed length, so no other tenant's name makes the same id.
-    id: call.fresh === true ? null : `hooks:${tenant}:${module}`,
+    id: fresh ? null : `hooks:${tenant}:${module}`,
     source: async () => new Response(await readBytes(deployment.env, "module", module)).text(),
     exportName,
     payload,
-    timeoutMs: call.timeoutMs ?? hook_timeout_ms,
+    timeoutMs,
     signal,
     redactor,
-    guarded: local,
+    guarded,
   });
 }

@@ -112,7 +112,8 @@ function withWarning(turn: ModelTurn, errors: readonly string[]): ModelTurn {
   return { ...turn, warnings: [...(turn.warnings ?? []), warning] };
 }
 
-const withMessage = (request: AgentRequest, text: string): AgentRequest => ({
+/** The request with a further message of the user. */
+export const withMessage = (request: AgentRequest, text: string): AgentRequest => ({
   ...request,
   messages: [...request.messages, { role: "user", content: [{ type: "text", text }] }],
 });
