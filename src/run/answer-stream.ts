@@ -1,7 +1,7 @@
 /** What watchers of a model call or run see of its answers while they come. */
 import type { CallWatcher } from "../llm/host.ts";
-import { AnswerText } from "./answer-text.ts";
 import type { RunContext } from "./context.ts";
+import { AnswerText } from "./delta.ts";
 import type { RunEvent } from "./events.ts";
 
 /** Sends text and reasoning as they arrive. Redacts secrets even if they span several pieces. Rounds count from 1. */

@@ -1,6 +1,6 @@
 /**
- * Turns bytes into text events. It never splits characters, sends bytes that are not UTF-8 as Base64, and lets the
- * redactor see secrets across chunk boundaries.
+ * Texts on their way to whoever reads them piece by piece. No piece splits a character, bytes that are not UTF-8 become
+ * Base64, and the redactor sees secrets across the boundaries of pieces.
  */
 import { concat, incompleteTail, toBase64, utf8OrNull } from "../bytes.ts";
 import type { Redactor, StreamRedactor } from "../redact.ts";
@@ -51,4 +51,37 @@ export const textOf = (piece: Piece): string => ("text" in piece ? piece.text : 
 export function pieceOf(bytes: Uint8Array): Piece {
   const text = utf8OrNull(bytes);
   return text === null ? { b64: toBase64(bytes) } : { text };
+}
+
+/** `delta`: text of the answer; `thought`: reasoning. */
+type AnswerKind = "delta" | "thought";
+
+/**
+ * The text and reasoning of one answer, in the order of arrival. The redactor holds back what could be the beginning of
+ * a secret. When the answer switches between text and reasoning, this class first sends the rest of the previous kind,
+ * since nothing can complete the secret any more.
+ */
+export class AnswerText {
+  readonly #redactor: Redactor;
+  readonly #send: (kind: AnswerKind, piece: Piece) => Promise<void>;
+  /** The kind that is arriving; `null`: nothing has arrived since the last end. */
+  #open: { kind: AnswerKind; text: DeltaText } | null = null;
+
+  constructor(redactor: Redactor, send: (kind: AnswerKind, piece: Piece) => Promise<void>) {
+    this.#redactor = redactor;
+    this.#send = send;
+  }
+
+  push(kind: AnswerKind, text: string): void {
+    if (this.#open?.kind !== kind) void this.end();
+    this.#open ??= { kind, text: new DeltaText(this.#redactor, (piece) => this.#send(kind, piece)) };
+    void this.#open.text.pushText(text);
+  }
+
+  /** Sends what the redactor still holds back. */
+  async end(): Promise<void> {
+    const open = this.#open;
+    this.#open = null;
+    await open?.text.end();
+  }
 }

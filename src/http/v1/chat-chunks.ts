@@ -13,8 +13,7 @@ import {
 import { openAiStop } from "../../llm/stop-words.ts";
 import { announce } from "../../model/exchange.ts";
 import type { Sink } from "../../model/wire.ts";
-import { AnswerText } from "../../run/answer-text.ts";
-import { textOf } from "../../run/delta.ts";
+import { AnswerText, textOf } from "../../run/delta.ts";
 import { formatEvent } from "../../run/events.ts";
 import type { RequestContext } from "../context.ts";
 import { errorBody } from "./errors.ts";

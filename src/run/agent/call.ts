@@ -36,10 +36,9 @@ import type { JsonObject } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
 import type { RunEvent } from "../events.ts";
 import { specModel, toolFormatOf, toolOptions } from "./options.ts";
-import { profileOf } from "./profile.ts";
 import { MemoryLog, type RunLog } from "./run-log.ts";
 import { chosenModel, type RunModel, withAnswering } from "./run-model.ts";
-import { specOf } from "./spec-of.ts";
+import { profileOf, specOf } from "./spec-of.ts";
 import { driveStateless } from "./stateless.ts";
 import { type RunVault, runVault } from "./vault.ts";
 

@@ -21,7 +21,6 @@ import { daemonOptions, resumedFrom } from "./daemon-options.ts";
 import { runHooks } from "./hooks.ts";
 import { ignoredOptions } from "./ignored-options.ts";
 import { divide, type RunOptions, readRunOptions, runOptionNames } from "./option-shapes.ts";
-import { profileOf } from "./profile.ts";
 import { chosenModel, modelOfCall, type RunModel } from "./run-model.ts";
 import { collectTools, type NamedSkill } from "./run-tools.ts";
 import { toolRounds } from "./served-terms.ts";
@@ -35,7 +34,7 @@ import {
   withSkillLimits,
 } from "./skill-terms.ts";
 import { ownSkill, readSkills, servedSkill } from "./skills.ts";
-import { specOf } from "./spec-of.ts";
+import { profileOf, specOf } from "./spec-of.ts";
 import { forcesNativeSearch, runVault } from "./vault.ts";
 import { skillsWithFolders, withheldWorkspaceTools } from "./workspace-option.ts";
 

@@ -1,18 +1,39 @@
-/** The defaults of a run: what its options leave out. */
+/** The defaults of a run: what its options leave out, and the presets that the option `profile` names. */
 import type { AgentSpec, CompactionOptions, RunPolicies, ToolHook } from "../../engine/agent/spec.ts";
 import type { LedgerItem, TaskLedger } from "../../engine/agent/task-ledger.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
 import { compactionOptions } from "../../llm/compaction-options.ts";
 import { refusedOption } from "../../llm/prepare.ts";
 import { listOf, type RunOptions } from "./option-shapes.ts";
-import type { profileOf } from "./profile.ts";
+
+interface Profile {
+  max_iterations: number;
+  max_nudges: number;
+  llm_retries: number;
+  schema_retries: number;
+}
+
+const PROFILES = new Map<string, Profile>([
+  ["tool_using", { max_iterations: 50, max_nudges: 3, llm_retries: 3, schema_retries: 0 }],
+  ["researcher", { max_iterations: 30, max_nudges: 4, llm_retries: 2, schema_retries: 0 }],
+  ["verifier", { max_iterations: 5, max_nudges: 0, llm_retries: 2, schema_retries: 3 }],
+  ["completer", { max_iterations: 1, max_nudges: 0, llm_retries: 2, schema_retries: 0 }],
+]);
+
+/** @throws InvalidRequest if the name is not one of the four */
+export function profileOf(name = "tool_using"): Profile {
+  const profile = PROFILES.get(name);
+  if (profile !== undefined) return profile;
+  const known = [...PROFILES.keys()].join(", ");
+  throw new InvalidRequest({ option: "profile", detail: `profile must be one of ${known}; got "${name}".` });
+}
 
 /** What Hull determines for a run besides its options. */
 type SpecInputs = Pick<
   AgentSpec,
   "run_id" | "session_id" | "system" | "prompt" | "tools" | "tool_format" | "skills" | "model" | "call"
 > & {
-  profile: ReturnType<typeof profileOf>;
+  profile: Profile;
   policies: Pick<RunPolicies, "policy" | "ceiling" | "dropped" | "host">;
 };
 

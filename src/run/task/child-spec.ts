@@ -6,8 +6,7 @@ import { ToolsRejected } from "../../errors/llm.ts";
 import { defined } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { DEFINE_TOOL } from "../../skill/tool-names.ts";
-import { profileOf } from "../agent/profile.ts";
-import { specOf } from "../agent/spec-of.ts";
+import { profileOf, specOf } from "../agent/spec-of.ts";
 
 /** What a parent asks of a child. */
 export interface ChildTask {
