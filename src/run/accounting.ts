@@ -93,10 +93,11 @@ export function accountant(context: RunContext, subject: Subject, tariff: Tariff
     const refusal = id === null ? null : await reserve({ ...terms, id, ...estimate(request, price) });
     if (refusal !== null) throw refusal;
     let startedAt = Date.now();
-    const call = (price: ModelPrice | null) => ({ request, target, price, startedAt });
+    const spent = (end: CallEnd, price: ModelPrice | null): Spend | null =>
+      spendOf(request, target, price, end, Date.now() - startedAt);
     return {
       async extend(taken) {
-        const spend = spendOf(call(price), { turn: null, ...taken }, Date.now());
+        const spend = spent({ turn: null, ...taken }, price);
         if (id === null || spend === null) return null;
         return reserve({ ...terms, id, ...further(estimate(request, price), spend) });
       },
@@ -108,7 +109,7 @@ export function accountant(context: RunContext, subject: Subject, tariff: Tariff
         startedAt = Date.now();
       },
       async settle(end) {
-        const spend = spendOf(call(paidPrice(target, end)), end, Date.now());
+        const spend = spent(end, paidPrice(target, end));
         const charge = spend === null ? null : { ...subject, provider, model, spend };
         if (id === null) {
           if (charge !== null) noteCharge(context, charge);
@@ -145,8 +146,7 @@ export function accountant(context: RunContext, subject: Subject, tariff: Tariff
     },
     costOf(request, target, taken) {
       const price = tariff.price(target.provider, target.model);
-      const call = { request, target, price, startedAt: 0 };
-      return usdOf(spendOf(call, { turn: null, ...taken }, 0)?.cost ?? 0);
+      return usdOf(spendOf(request, target, price, { turn: null, ...taken }, 0)?.cost ?? 0);
     },
     async spentUsd() {
       const { account } = subject;
@@ -155,14 +155,6 @@ export function accountant(context: RunContext, subject: Subject, tariff: Tariff
       return usdOf((await askTenant(context, async (ledger) => await ledger.account(account))).cost);
     },
   };
-}
-
-interface Call {
-  request: ModelRequest;
-  target: ResolvedTarget;
-  price: ModelPrice | null;
-  /** Unix ms of the latest attempt that waited for its turn. */
-  startedAt: number;
 }
 
 type Estimate = Pick<ReserveRequest, "prompt_tokens" | "output_tokens" | "prompt_cost" | "cost">;
@@ -199,8 +191,15 @@ const reportedUsage = (end: CallEnd): Usage => (end.turn === null ? end.used : e
 /**
  * What a call took; `null`: nothing. What the provider did not report is estimated: for an attempt that broke off, this
  * is mostly the output.
+ * @param ms since the latest attempt that waited for its turn
  */
-function spendOf({ request, target, price, startedAt }: Call, end: CallEnd, now: number): Spend | null {
+function spendOf(
+  request: ModelRequest,
+  target: ResolvedTarget,
+  price: ModelPrice | null,
+  end: CallEnd,
+  ms: number,
+): Spend | null {
   const { turn, broken } = end;
   const reported = reportedUsage(end);
   const silent = isSilent(reported);
@@ -228,7 +227,7 @@ function spendOf({ request, target, price, startedAt }: Call, end: CallEnd, now:
     cache_write_tokens: usage.cache_write_tokens,
     prompt_tokens: promptTokensOf(usage, excludesCachedTokens(target, usage)),
     cost: costs.reduce((sum, cost) => sum + cost),
-    duration_ms: Math.max(0, now - startedAt),
+    duration_ms: Math.max(0, ms),
   };
 }
 

@@ -13,6 +13,7 @@ import { type CallOutcome, callStructured, type StructuredEnvelope } from "../ll
 import { type Transcript, transcriptShape } from "../llm/transcript.ts";
 import { once } from "../memo.ts";
 import type { RunResult } from "../session/conversation/answers.ts";
+import { defined } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { runAnonymous } from "./agent/anonymous.ts";
 import { runLlmCall } from "./agent/call.ts";
@@ -181,11 +182,7 @@ async function perform(
       };
       const log = durable?.log ?? new MemoryLog(handle.streaming ? (event) => void emit(event) : null);
       const { tool_configs: toolConfigs, publishes = false } = request;
-      const input = {
-        ...plain(request.body),
-        publishes,
-        ...(toolConfigs === undefined ? {} : { toolConfigs }),
-      };
+      const input = { ...plain(request.body), publishes, ...defined({ toolConfigs }) };
       // A resumed run keeps the specification with which it began.
       const begun = log.state().run?.spec;
       const { spec, model } =
@@ -204,7 +201,7 @@ async function perform(
         transcript: transcriptIn(input.options),
         admitted: started,
         emit,
-        ...(room === undefined ? {} : { room: () => room() }),
+        room,
         log,
         durable,
       });

@@ -4,6 +4,7 @@ import { streamFrom } from "../bytes.ts";
 import { ClientClosedRequest, ExecutionLost, OutputTooLarge, RunnerProtocolError } from "../errors/run.ts";
 import { Internal } from "../errors.ts";
 import type { Redactor } from "../redact.ts";
+import { defined } from "../skill/json.ts";
 import { executionSpec } from "../tool/execution.ts";
 import { scriptError } from "../tool/process-end.ts";
 import type { EndedStatus, ExecutionSpec } from "../tool/protocol.ts";
@@ -62,13 +63,9 @@ function scriptSpec(run: RunHandle): ExecutionSpec {
     timeoutMs: manifest.timeout_ms,
     maxOutputBytes: Math.min(
       settings.max_output_bytes,
-      manifest.max_output_bytes ?? settings.max_output_bytes,
+      manifest.max_output_bytes ?? Number.POSITIVE_INFINITY,
     ),
-    input: {
-      mode,
-      ...(first === undefined ? {} : { mime: first.mime }),
-      ...(first?.filename ? { filename: first.filename } : {}),
-    },
+    input: { mode, ...defined({ mime: first?.mime, filename: first?.filename || undefined }) },
     output: manifest.output,
     detach: run.durable !== null,
     settings,

@@ -1,5 +1,6 @@
 /** `concurrency` of llm and proxy skills, which the ledger counts. The runner counts that of scripts. */
 import { ConcurrencyLimited } from "../errors/request.ts";
+import { once } from "../memo.ts";
 import type { Manifest } from "../skill/manifest.ts";
 import type { RunContext } from "./context.ts";
 import { askLedger } from "./ledger.ts";
@@ -32,11 +33,8 @@ export async function takeSlot(
   const renewal = setInterval(() => {
     askLedger(env, name, (ledger) => ledger.renewSlot(runId, LEASE_MS)).catch(() => {});
   }, RENEW_MS);
-  let held = true;
-  return () => {
-    if (!held) return;
-    held = false;
+  return once(() => {
     clearInterval(renewal);
     context.background(askLedger(env, name, (ledger) => ledger.releaseSlot(runId)).catch(() => {}));
-  };
+  });
 }

@@ -96,12 +96,10 @@ export async function layersOf(
   const per_bot = new Map<string, LayerValue>();
   for (const { param, bot, value, sealed, ...row } of rows) {
     if (row.tool !== tool) continue;
-    (bot === "" ? global : per_bot).set(param, await layerValue());
-
-    async function layerValue(): Promise<LayerValue> {
-      if (!sealed) return { kind: "plain", value: JSON.parse(value) };
-      return sealer === null ? { kind: "sealed" } : opened(sealer, value, { ...use, param, bot });
-    }
+    const secret = async (): Promise<LayerValue> =>
+      sealer === null ? { kind: "sealed" } : opened(sealer, value, { ...use, param, bot });
+    const kept: LayerValue = sealed ? await secret() : { kind: "plain", value: JSON.parse(value) };
+    (bot === "" ? global : per_bot).set(param, kept);
   }
   return { global, per_bot };
 }

@@ -8,7 +8,6 @@ import { outcomeOfError } from "../../tool/handler/process-outcome.ts";
 import type { FolderFile } from "../../tool/isolate/handler-rpc.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
 import type { RunContext } from "../context.ts";
-import type { RunEvent } from "../events.ts";
 import { readWhole } from "../large-body.ts";
 import { runnerEndpoint, runOptions } from "../runner.ts";
 import { type ConfigChoice, configForCall } from "../tool-config.ts";
@@ -16,16 +15,13 @@ import type { FileChange, WorkspaceAccess } from "../workspace/access.ts";
 import { keyFor, storeContent } from "../workspace/store.ts";
 import { toolWorkspace } from "../workspace/transfer.ts";
 import { refusedOf } from "../workspace/write-rules.ts";
-import type { ArtifactShelf, HandlerEnvironment, WorkFolder } from "./ports.ts";
+import type { HandlerEnvironment, WorkFolder } from "./ports.ts";
 
-export interface HandlerEnvironmentOptions {
-  emit: (event: RunEvent) => void;
+export interface HandlerEnvironmentOptions extends Pick<HandlerEnvironment, "emit" | "artifacts"> {
   /** Remembered detached executions; `null`: the run does not outlive its process. */
   known: KnownExecutions | null;
   /** The session's files; `null`: there is no session. */
   workspace: WorkspaceAccess | null;
-  /** Receives the artifacts of the call. */
-  artifacts: ArtifactShelf;
   /** Selects the configured values. */
   choice: ConfigChoice;
   /** The policy ceiling of the run. */

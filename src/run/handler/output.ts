@@ -33,8 +33,6 @@ export class ToolOutput {
 
   /** Sends the rest that was held back. */
   async end(): Promise<void> {
-    await this.#streams.emit.end();
-    await this.#streams.stdout.end();
-    await this.#streams.stderr.end();
+    for (const stream of Object.values(this.#streams)) await stream.end();
   }
 }

@@ -4,6 +4,8 @@ import type { HandlerCall, HandlerOutcome } from "../../tool/handler/call.ts";
 import type { FolderFile } from "../../tool/isolate/handler-rpc.ts";
 import type { RunContext } from "../context.ts";
 import type { RunEvent } from "../events.ts";
+import type { configForCall } from "../tool-config.ts";
+import type { CallArtifacts } from "./artifacts.ts";
 
 /** A session's workspace, as the work folder of a call in an isolate. */
 export interface WorkFolder {
@@ -11,19 +13,6 @@ export interface WorkFolder {
   files(): Promise<FolderFile[] | null>;
   /** Applies a call's changes to the session; returns what did not become a file, and why. */
   save(written: readonly FolderFile[], removed: readonly string[]): Promise<{ path: string; why: string }[]>;
-}
-
-/** The configured values of one tool. Only the handler may see those in `secrets`. */
-type ConfigReader = (
-  record: SkillRecord,
-  tool: SkillTool,
-) => Promise<{ values: JsonObject; secrets: string[]; diagnostics: { code: string; message: string }[] }>;
-
-/** Receives the artifacts of a call. `line` tells the model about one. */
-export interface ArtifactShelf {
-  keep(
-    value: JsonObject,
-  ): Promise<{ line: string; findings: { code: string; message: string }[] } | { error: string }>;
 }
 
 export interface HandlerEnvironment {
@@ -39,8 +28,10 @@ export interface HandlerEnvironment {
   processes: boolean;
   /** `null`: calls have no session. */
   folder: WorkFolder | null;
-  config: ConfigReader;
-  artifacts: ArtifactShelf;
+  /** The configured values of a tool. */
+  config: (record: SkillRecord, tool: SkillTool) => ReturnType<typeof configForCall>;
+  /** Receives the artifacts of the call. */
+  artifacts: Pick<CallArtifacts, "keep">;
 }
 
 /** How a call ended, for the model and for the record. */

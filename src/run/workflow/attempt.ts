@@ -446,6 +446,8 @@ interface VerifyText {
   ran: Outcome | null;
 }
 
+const NOTHING_RAN = { text: "", report: "", exit_code: null };
+
 /** The text that a verify node checks: what its command printed, without Hull's own lines, or what its agent said. */
 async function verifyText(
   state: WorkflowState,
@@ -458,7 +460,7 @@ async function verifyText(
   const { spec } = state;
   const command = node.verify?.command;
   if (command === undefined) {
-    if (node.mode !== "agent") return { text: "", report: "", exit_code: null, ran: null };
+    if (node.mode !== "agent") return { ...NOTHING_RAN, ran: null };
     const prompt = promptOf(node, spec.task, inputs, null);
     const ran = await runStage(state, node, key, { prompt, inputs }, place);
     return { text: ran.text, report: ran.text, exit_code: null, ran };
@@ -480,7 +482,7 @@ async function verifyText(
             : null;
   if (refused !== null) {
     const message = `The command of the node "${node.id}" may not run: ${refused}.`;
-    return { text: "", report: "", exit_code: null, ran: failed("error", "tool_rejected", message) };
+    return { ...NOTHING_RAN, ran: failed("error", "tool_rejected", message) };
   }
   if (mock !== undefined) {
     await called?.();
