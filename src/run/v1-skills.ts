@@ -66,7 +66,7 @@ export async function namedSkill(
     const named = { id, version: `skver_${found.id}`, epoch: String(found.epoch) };
     return { ...named, label: stored.label ?? stored.name, ...(await assembledVersion(context, found)) };
   }
-  const card = (await deployment.catalogs.of(tenant, background)).bySlug.get(id);
+  const { card } = await deployment.catalogs.find(tenant, ({ bySlug }) => bySlug.get(id), background);
   if (card === undefined) return null;
   const record = await deployment.registry.skill(card.version);
   checkTrust(context.settings, record);

@@ -384,6 +384,29 @@ describe("other isolates", () => {
     expect((await other.run("/skills/fox")).status).toBe(404);
   });
 
+  it("find a new skill wherever a request names one", async () => {
+    const other = elsewhere(red);
+    expect((await other.run("/skills/fox")).status).toBe(404);
+    await red.put("fox", skill("fox"));
+    vi.spyOn(Date, "now").mockReturnValue(Date.now() + COMPLETE_FOR_MS + 1000);
+    const headers = { "content-type": "application/json" };
+    const post = (path: string, body: object) => other.run(path, { body: JSON.stringify(body), headers });
+    const messages = [{ role: "user", content: "hi" }];
+    const container = { skills: [{ type: "custom", skill_id: "fox" }], injection: "full" };
+    const message = await post("/v1/messages", { model: "skill/cat", max_tokens: 100, messages, container });
+    expect([message.status, await message.text()]).toEqual([200, expect.stringContaining("assistant")]);
+  });
+
+  it("count the first run of a new skill as one of this skill", async () => {
+    const other = elsewhere(red);
+    expect((await other.run("/skills/fox")).status).toBe(404);
+    await red.put("fox", skill("fox"));
+    vi.spyOn(Date, "now").mockReturnValue(Date.now() + COMPLETE_FOR_MS + 1000);
+    const body = JSON.stringify({ prompt: "hi", options: { skill: "fox" } });
+    const run = await other.run("/runs", { body, headers: { "content-type": "application/json" } });
+    expect([run.status, run.headers.get("x-hull-skill")]).toEqual([200, expect.stringMatching(/^fox@/)]);
+  });
+
   it("are not reverted by a read that began before an upload and ends after it", async () => {
     const { env } = new Client();
     const { DB } = env;

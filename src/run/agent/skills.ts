@@ -128,8 +128,16 @@ export async function countedSkill(
 
 /** The card of a served skill that a request names; `undefined`: the tenant has none of this name. */
 export async function servedCard(context: RunContext, named: string): Promise<Card | undefined> {
-  const { cards, bySlug } = await context.deployment.catalogs.of(context.tenant, context.background);
-  return bySlug.get(slugOf(cards, named));
+  return (await cardNamed(context, named)).card;
+}
+
+/** The same, with the catalog in which it was looked for. */
+function cardNamed({ deployment, tenant, background }: RunContext, named: string) {
+  return deployment.catalogs.find(
+    tenant,
+    ({ bySlug, cards }) => bySlug.get(slugOf(cards, named)),
+    background,
+  );
 }
 
 /**
@@ -177,11 +185,7 @@ async function servedVersion(
     checkTrust(context.settings, record);
     return { record, digest: kept };
   }
-  const { card, catalog } = await context.deployment.catalogs.find(
-    context.tenant,
-    ({ bySlug, cards }) => bySlug.get(slugOf(cards, slug)),
-    context.background,
-  );
+  const { card, catalog } = await cardNamed(context, slug);
   if (card === undefined) throw unknownSkill(catalog, slug);
   const record = await context.deployment.registry.skill(card.version);
   checkTrust(context.settings, record);
