@@ -28,7 +28,7 @@ import { PUBLIC_TENANT } from "../../env.ts";
 import { ToolsRejected } from "../../errors/llm.ts";
 import { newId } from "../../llm/transcript.ts";
 import type { RunView } from "../../session/conversation/answers.ts";
-import { isObject, objectOf, textOf } from "../../skill/json.ts";
+import { defined, isObject, objectOf, textOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
 import { agentSpec } from "../agent/options.ts";
@@ -392,9 +392,8 @@ function stageOutcome(
       iterations,
       tools_used,
       stop_reason,
-      ...(warnings === undefined ? {} : { warnings }),
       ...(policy === null ? {} : { policy }),
-      ...(policy_dropped === undefined ? {} : { policy_dropped }),
+      ...defined({ warnings, policy_dropped }),
     },
   };
   // A delegated task is complete, as its handle says, even if its agent was stuck or had used up its budget.
@@ -492,20 +491,16 @@ async function verifyText(
     return { ...printed(commandText(command, output, end), exit_code), ran: null };
   }
   const execution = executionOf(spec.run_id, key);
-  const args: JsonObject = {
-    command,
-    ...(node.timeout_ms === undefined ? {} : { timeout_ms: node.timeout_ms }),
-  };
   const result = await runBash(
     {
-      args,
+      args: { command, ...defined({ timeout_ms: node.timeout_ms }) },
       call_id: execution,
       execution,
       // Other commands of the workflow continue when this one is stopped.
       run: execution,
       again,
       cwd: spec.cwd ?? "",
-      ...(spec.variables === undefined ? {} : { variables: spec.variables }),
+      ...defined({ variables: spec.variables }),
       skill: null,
       own_stderr: true,
       signal,
@@ -556,8 +551,7 @@ function verified(node: Node, { text, report, exit_code, unknown, ran }: VerifyT
     child_run_id: ran?.child_run_id ?? null,
     child_session_id: ran?.child_session_id ?? null,
     metadata: ran?.metadata ?? {},
-    ...(ran?.recorded === undefined ? {} : { recorded: ran.recorded }),
-    ...(ran?.mocks_used === undefined ? {} : { mocks_used: ran.mocks_used }),
+    ...defined({ recorded: ran?.recorded, mocks_used: ran?.mocks_used }),
   };
   if (ok) return completed("verified", "passed", shared);
   if (unknown)

@@ -31,7 +31,7 @@ export type FileChange =
       executable: boolean | null;
       expected: Expected | null;
       /** When it was written, in Unix ms; absent: now. */
-      modified_at?: number;
+      modified_at?: number | undefined;
     }
   | { kind: "delete"; path: string; expected: Expected | null };
 

@@ -123,16 +123,11 @@ export class IncomingChanges {
   }
 
   async #begin(change: Arriving["change"]): Promise<void> {
-    const { path, sha256, size, executable, modified_at } = change;
-    const time = modified_at === undefined ? {} : { modified_at };
-    const content = { sha256, size, executable, expected: null, ...time };
-    if ((await this.#workspace.contentKeys([sha256])).length > 0) {
-      this.#changes.push({ kind: "write", path, key: null, ...content });
-      return;
-    }
-    const key = await keyFor(this.#workspace);
-    this.#arriving = { change, content: new ArrivingContent(this.#bucket, this.#workspace, key) };
-    this.#changes.push({ kind: "write", path, key, ...content });
+    const known = (await this.#workspace.contentKeys([change.sha256])).length > 0;
+    const key = known ? null : await keyFor(this.#workspace);
+    if (key !== null)
+      this.#arriving = { change, content: new ArrivingContent(this.#bucket, this.#workspace, key) };
+    this.#changes.push({ ...change, key, expected: null });
   }
 
   /** Ends the content that was arriving. If it is small, it may still have to be stored. */
