@@ -24,7 +24,7 @@ export interface CallWatcher {
 }
 
 /** The criteria for the choice of a model. */
-export interface ModelSelector extends ModelWish {
+interface ModelSelector extends ModelWish {
   route_policy?: RoutePolicy;
 }
 

@@ -48,7 +48,7 @@ export const tariffOf = memo((modelRegistry: ModelRegistry): Tariff => {
   };
 });
 
-export interface Accountant {
+interface Accountant {
   /** For the options of `callModel`. */
   admit: Admit;
   /** Whether a call of this accountant used up the soft budget. */

@@ -8,7 +8,7 @@ import type { Mock, MockCall } from "../model/mock/mock.ts";
 import { RunMocks, type TakeMock, type Taken } from "../model/mock/queue.ts";
 import type { RunContext } from "./context.ts";
 
-export interface Mocking {
+interface Mocking {
   /** Mocks answer every call, whatever its provider. Address such a call with `mockTarget`. */
   active: boolean;
   /** For the options of `callModel`. */
