@@ -4,7 +4,7 @@ import { logFault, logLine } from "../log.ts";
 import { readBytes } from "../registry/published.ts";
 import { importTicketKey } from "../tool/protocol.ts";
 import { RunnerCircuit } from "../tool/runner-circuit.ts";
-import { cancelRequest, type KnownExecutions, type Runner, type RunOptions } from "../tool/runner-client.ts";
+import type { KnownExecutions, Runner, RunOptions } from "../tool/runner-client.ts";
 import type { RunContext } from "./context.ts";
 
 /** The number of container instances that share the executions: `max_instances` in wrangler.toml. */
@@ -73,17 +73,6 @@ export function runOptions(
     now: Date.now,
     background: context.background,
   };
-}
-
-/** Ends what the runner may still be doing for requests. It never rejects. @param name as for `runnerEndpoint` */
-export async function stopRequests(
-  context: RunContext,
-  name: string,
-  requests: readonly string[],
-): Promise<void> {
-  const runner = await runnerEndpoint(context, name).catch(() => null);
-  if (runner === null) return;
-  for (const request of requests) await cancelRequest(runner, request, Date.now());
 }
 
 function instanceOf(name: string): number {

@@ -6,7 +6,7 @@ import type { RunEvent } from "../../run/events.ts";
 import type { RunOutput } from "../../run/handle.ts";
 import { anonymousRunId } from "../../run/operation.ts";
 import { logError, problemOf } from "../../run/problem.ts";
-import { stopRequests } from "../../run/runner.ts";
+import { stopRequests } from "../../run/stop-requests.ts";
 import type { RunRow } from "../conversation/run-rows.ts";
 import type { Outcome } from "./call-store.ts";
 import type { KnownRun } from "./execute.ts";
