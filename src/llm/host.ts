@@ -20,7 +20,7 @@ export interface CallWatcher {
   /** A further attempt begins: what was sent of the previous one is void. @param round its new number */
   onRestart?: ((round: number) => void) | undefined;
   /** Called with what each answered exchange took. */
-  onFigures?: ((figures: CallFigures) => unknown) | undefined;
+  onFigures?: ((figures: CallFigures) => void) | undefined;
 }
 
 /** The criteria for the choice of a model. */

@@ -19,7 +19,7 @@ import { listOf, type RunOptions } from "./option-shapes.ts";
  * @throws InputInvalid for an invalid schedule, and for paths that no file of a session can have
  */
 export function daemonOptions(options: RunOptions, session: string | null): DaemonOptions {
-  const { cron = null, time_zone = "UTC", wake_budget } = options;
+  const { cron = null, time_zone = "UTC" } = options;
   const parsed = cron === null ? null : parseCron(cron);
   if (parsed !== null && "fault" in parsed) throw refusedOption("cron", `"${cron}" ${parsed.fault}`);
   if (!isTimeZone(time_zone))
@@ -37,7 +37,7 @@ export function daemonOptions(options: RunOptions, session: string | null): Daem
   }
   return {
     bounded: options.max_iterations !== undefined,
-    ...(wake_budget === undefined ? {} : { wake_budget }),
+    ...(options.wake_budget === undefined ? {} : { wake_budget: options.wake_budget }),
     wake_interval_ms: options.wake_interval_ms ?? 0,
     cron,
     time_zone,

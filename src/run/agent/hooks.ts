@@ -77,7 +77,7 @@ interface HookCall {
 export function callRunHook(
   context: RunContext,
   { hooks = {} }: Pick<AgentSpec, "hooks">,
-  { reference, ...call }: HookCall & { reference: string },
+  { reference, ...call }: HookCall & { reference: string; signal: AbortSignal },
 ): Promise<Json> {
   const target = hooks[reference];
   if (target !== undefined) return callHook(context, target, call);
