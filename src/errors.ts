@@ -51,17 +51,21 @@ export class HullError extends Error {
 }
 
 interface Description {
+  /** Absent: the words of the code. */
+  title?: string;
   detail: string;
   members?: Record<string, unknown>;
   retry_after_s?: number | undefined;
   operator?: Record<string, unknown>;
 }
 
+/** `file_not_found` → `File not found`. */
+const wordsOf = (code: string): string => code.charAt(0).toUpperCase() + code.slice(1).replaceAll("_", " ");
+
 /** Makes one class of the vocabulary. `describe` turns the structured data into text and members. */
 export function define<D = Record<string, never>>(
   code: string,
   status: number,
-  title: string,
   describe: (data: D) => Description,
 ) {
   return class extends HullError {
@@ -79,7 +83,7 @@ export function define<D = Record<string, never>>(
         {
           code,
           status,
-          title,
+          title: d.title ?? wordsOf(code),
           detail: d.detail,
           members: d.members ?? {},
           ...(d.retry_after_s === undefined ? {} : { retry_after_s: d.retry_after_s }),
@@ -90,28 +94,24 @@ export function define<D = Record<string, never>>(
   };
 }
 
-export const Internal = define<{ cause: string }>("internal", 500, "Internal error", (d) => ({
+export const Internal = define<{ cause: string }>("internal", 500, (d) => ({
+  title: "Internal error",
   detail: "Something went wrong inside Hull. The log has the details under this request id.",
   operator: { cause: d.cause },
 }));
 
 const LATER_STORAGE =
   "A later version of Hull stored this in a form that this version cannot read. Deploy the later version again.";
-export const StorageUnreadable = define("storage_unreadable", 503, "Storage unreadable", () => ({
+export const StorageUnreadable = define("storage_unreadable", 503, () => ({
   detail: LATER_STORAGE,
 }));
 
 /** R2, D1, KV or a Durable Object is unavailable for a moment. */
-export const StorageUnavailable = define<{ cause: string }>(
-  "storage_unavailable",
-  503,
-  "Storage unavailable",
-  (d) => ({
-    detail: "The deployment's storage did not answer. Try again in a few seconds.",
-    retry_after_s: 2,
-    operator: { cause: d.cause },
-  }),
-);
+export const StorageUnavailable = define<{ cause: string }>("storage_unavailable", 503, (d) => ({
+  detail: "The deployment's storage did not answer. Try again in a few seconds.",
+  retry_after_s: 2,
+  operator: { cause: d.cause },
+}));
 
 /**
  * What the platform says then. Of D1: https://developers.cloudflare.com/d1/observability/debug-d1/#error-list; of R2 the codes

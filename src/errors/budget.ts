@@ -30,29 +30,15 @@ interface CallBudget {
   model: string;
 }
 
-export const BudgetExceeded = define<SpentBudget | CallBudget>(
-  "budget_exceeded",
-  402,
-  "Budget exceeded",
-  (d) => ({
-    detail: d.budget === "option" ? detailOfCall(d) : detailOfScope(d),
-    members: { kind: "terminal", reason: "budget_exceeded", category: "budget_exceeded", ...d },
-  }),
-);
+export const BudgetExceeded = define<SpentBudget | CallBudget>("budget_exceeded", 402, (d) => ({
+  detail: d.budget === "option" ? detailOfCall(d) : detailOfScope(d),
+  members: { kind: "terminal", reason: "budget_exceeded", category: "budget_exceeded", ...d },
+}));
 
-function detailOfScope({
-  scope,
-  window,
-  limit,
-  limit_value,
-  spent,
-  reserved,
-  requested,
-  resets_at,
-}: SpentBudget) {
-  const span = window === "total" ? "" : ` per ${window}`;
-  const reset = resets_at === null ? "" : ` It resets at ${resets_at}.`;
-  return `The call could exceed ${limit} ${limit_value}${span} of ${scope}: ${spent} is spent, calls under way reserve ${reserved}, and this call may take ${requested}.${reset}`;
+function detailOfScope(d: SpentBudget) {
+  const span = d.window === "total" ? "" : ` per ${d.window}`;
+  const reset = d.resets_at === null ? "" : ` It resets at ${d.resets_at}.`;
+  return `The call could exceed ${d.limit} ${d.limit_value}${span} of ${d.scope}: ${d.spent} is spent, calls under way reserve ${d.reserved}, and this call may take ${d.requested}.${reset}`;
 }
 
 function detailOfCall(d: CallBudget) {
@@ -66,11 +52,11 @@ export const PriceUnknown = define<{
   /** `tenant`, `skill:<slug>`, `session:<id>`, or `options.budget`. */
   scope: string;
   limit: string;
-}>("price_unknown", 402, "Price unknown", (d) => ({
+}>("price_unknown", 402, (d) => ({
   detail: `${d.limit} of ${d.scope} limits what may be spent, and the price of ${d.model} (${d.provider}) is unknown. Set its price in [llm.prices] of hull.toml, call a model whose price is known, or set unknown_price = "allow" in [llm] to let such calls pass uncounted.`,
   members: { kind: "terminal", reason: "budget_exceeded", category: "budget_exceeded", ...d },
 }));
 
-export const BudgetNotFound = define<{ scope: string }>("budget_not_found", 404, "Budget not found", (d) => ({
+export const BudgetNotFound = define<{ scope: string }>("budget_not_found", 404, (d) => ({
   detail: `No budget is set for ${d.scope}. PUT /budgets/${d.scope} sets one.`,
 }));

@@ -39,14 +39,17 @@ export const ERROR_CATEGORIES = [
 ] as const;
 export type ErrorCategory = (typeof ERROR_CATEGORIES)[number];
 
-export interface FailureClass {
-  /** `transient`: the same call may succeed later. */
-  kind: "transient" | "terminal";
-  reason: FailureReason;
-  category: ErrorCategory;
-  /** For a context overflow: the largest number that the provider named. */
-  offending_tokens?: number;
-}
+const classShape = z.lazy(() =>
+  z.object({
+    /** `transient`: the same call may succeed later. */
+    kind: z.enum(["transient", "terminal"]),
+    reason: z.enum(REASONS),
+    category: z.enum(ERROR_CATEGORIES),
+    /** For a context overflow: the largest number that the provider named. */
+    offending_tokens: z.exactOptional(z.number()),
+  }),
+);
+export type FailureClass = z.infer<typeof classShape>;
 
 export const FAILURES = {
   context_overflow: { kind: "terminal", reason: "context_overflow", category: "generic" },
@@ -94,19 +97,7 @@ const BY_CODE = new Map<string, FailureClass>([
   ["client_closed_request", { kind: "terminal", reason: "unknown", category: "cancelled" }],
 ]);
 
-const classShape = z.lazy(() =>
-  z.object({
-    kind: z.enum(["transient", "terminal"]),
-    reason: z.enum(REASONS),
-    category: z.enum(ERROR_CATEGORIES),
-    offending_tokens: z.optional(z.number()),
-  }),
-);
-
 /** The class of any error, including a stored one: from its members, else by its code. */
 export function failureClassOf({ code, members }: Pick<ErrorData, "code" | "members">): FailureClass {
-  const own = classShape.safeParse(members);
-  if (!own.success) return BY_CODE.get(code) ?? FAILURES.unknown;
-  const { offending_tokens: tokens, ...failure } = own.data;
-  return tokens === undefined ? failure : { ...failure, offending_tokens: tokens };
+  return classShape.safeParse(members).data ?? BY_CODE.get(code) ?? FAILURES.unknown;
 }

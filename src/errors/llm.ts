@@ -5,30 +5,21 @@ import { counted } from "../plural.ts";
 import { FAILURES } from "./failure-class.ts";
 
 /** An invalid option. `option` is its path. */
-export const InvalidRequest = define<{ option?: string; detail: string }>(
-  "invalid_request",
-  400,
-  "Invalid request",
-  (d) => ({
-    detail: d.detail,
-    members: { ...FAILURES.invalid_request, ...(d.option === undefined ? {} : { option: d.option }) },
-  }),
-);
+export const InvalidRequest = define<{ option?: string; detail: string }>("invalid_request", 400, (d) => ({
+  detail: d.detail,
+  members: { ...FAILURES.invalid_request, ...(d.option === undefined ? {} : { option: d.option }) },
+}));
 
 /**
  * A client asked Hull to hold the conversation from one request of `/v1/messages` to the next. When the SDK's tool
  * runner reads this code, it sends the whole conversation instead.
  */
-export const ThreadUnsupported = define(
-  "thread_unsupported_request",
-  400,
-  "Threads are not supported",
-  () => ({
-    detail:
-      "thread: Hull keeps no conversations of /v1/messages, and budgets could not count one that the provider keeps. Send the whole conversation without thread.",
-    members: { option: "thread", ...FAILURES.invalid_request },
-  }),
-);
+export const ThreadUnsupported = define("thread_unsupported_request", 400, () => ({
+  title: "Threads are not supported",
+  detail:
+    "thread: Hull keeps no conversations of /v1/messages, and budgets could not count one that the provider keeps. Send the whole conversation without thread.",
+  members: { option: "thread", ...FAILURES.invalid_request },
+}));
 
 /** After every attempt, the answer is still not the JSON that was requested. */
 export const SchemaValidation = define<{
@@ -37,7 +28,8 @@ export const SchemaValidation = define<{
   errors: readonly string[];
   attempts: number;
   hint: string;
-}>("schema_validation", 422, "Answer does not match the schema", (d) => ({
+}>("schema_validation", 422, (d) => ({
+  title: "Answer does not match the schema",
   detail: `The answer of ${d.provider} does not match the schema after ${counted(d.attempts, "attempt")}: ${d.errors.join("; ")}. ${d.hint}`,
   members: {
     kind: "terminal",
@@ -53,8 +45,8 @@ export const SchemaValidation = define<{
 export const ToolsRejected = define<{ tools: readonly string[]; reason?: string }>(
   "tool_rejected",
   403,
-  "Tools not allowed",
   ({ tools, reason }) => ({
+    title: "Tools not allowed",
     detail:
       reason ??
       `The policy of this deployment allows none of the tools that the run asks for: ${tools.join(", ")}.`,
@@ -66,12 +58,10 @@ export const ToolsRejected = define<{ tools: readonly string[]; reason?: string 
  * A call names something that does not exist: a file of the conversation, a session and so on. `id`: `""` if somebody
  * removed it during the call. `ids`: the permitted form of an id, if this one is malformed.
  */
-export const CallNotFound = define<{ what: string; id: string; ids?: string }>(
-  "not_found",
-  404,
-  "Not found",
-  (d) => ({ detail: notFound(d), members: { kind: "terminal", reason: "not_found", category: "not_found" } }),
-);
+export const CallNotFound = define<{ what: string; id: string; ids?: string }>("not_found", 404, (d) => ({
+  detail: notFound(d),
+  members: { kind: "terminal", reason: "not_found", category: "not_found" },
+}));
 
 function notFound({ what, id, ids }: { what: string; id: string; ids?: string }): string {
   if (id === "") return `The ${what} no longer exists.`;

@@ -40,8 +40,8 @@ const answered = (d: Foreseen): Record<string, unknown> => ({
 export const ModelLacks = define<{ provider: string; model: string; option: string; what: string }>(
   "capability_missing",
   400,
-  "Model cannot do this",
   (d) => ({
+    title: "Model cannot do this",
     detail: `${d.option}: the model ${d.model} of ${d.provider} does not support ${d.what}. What each model supports: GET /llm/capabilities?provider=${encodeURIComponent(d.provider)}&model=${encodeURIComponent(d.model)}.`,
     members: { ...classed(d, FAILURES.invalid_request), option: d.option },
   }),
@@ -51,8 +51,8 @@ export const ModelLacks = define<{ provider: string; model: string; option: stri
 export const ProviderAuthFailed = define<Answered & { variable: string }>(
   "provider_auth_failed",
   502,
-  "Provider refused the key",
   (d) => ({
+    title: "Provider refused the key",
     detail: `${d.provider} refused the key in ${d.variable} (HTTP ${d.provider_status}). Set a valid key.`,
     members: { ...answered(d), variable: d.variable },
     operator: wordsOf(d),
@@ -61,8 +61,8 @@ export const ProviderAuthFailed = define<Answered & { variable: string }>(
 export const ProviderRejectedRequest = define<Answered & { provider_type?: string | undefined }>(
   "provider_rejected_request",
   502,
-  "Provider rejected the request",
   (d) => ({
+    title: "Provider rejected the request",
     detail: `${d.provider} rejected the request (HTTP ${d.provider_status}${d.provider_type ? `, ${d.provider_type}` : ""}).${d.failure.reason === "model_unavailable" && d.model !== undefined ? ` Check the model's name, ${d.model}, and the provider's address.` : ""}`,
     members: { ...answered(d), ...(d.provider_type === undefined ? {} : { provider_type: d.provider_type }) },
     operator: wordsOf(d),
@@ -71,7 +71,6 @@ export const ProviderRejectedRequest = define<Answered & { provider_type?: strin
 export const ProviderError = define<Answered & { retry_after_s?: number | undefined }>(
   "provider_error",
   502,
-  "Provider error",
   (d) => ({
     detail: `${d.provider} failed (HTTP ${d.provider_status}).`,
     members: answered(d),
@@ -79,20 +78,14 @@ export const ProviderError = define<Answered & { retry_after_s?: number | undefi
     operator: wordsOf(d),
   }),
 );
-export const ProviderUnreachable = define<Exchange & { cause: string }>(
-  "provider_unreachable",
-  502,
-  "Provider unreachable",
-  (d) => ({
-    detail: `${d.provider} cannot be reached. Check the network and the provider's *_BASE_URL.`,
-    members: classed(d, FAILURES.network_error),
-    operator: { cause: d.cause },
-  }),
-);
+export const ProviderUnreachable = define<Exchange & { cause: string }>("provider_unreachable", 502, (d) => ({
+  detail: `${d.provider} cannot be reached. Check the network and the provider's *_BASE_URL.`,
+  members: classed(d, FAILURES.network_error),
+  operator: { cause: d.cause },
+}));
 export const ProviderRedirectRefused = define<Exchange & { provider_status: number }>(
   "provider_redirect_refused",
   502,
-  "Provider redirect refused",
   (d) => ({
     detail: `${d.provider} answered with a redirect (HTTP ${d.provider_status}); Hull does not follow redirects with a key. Set the base URL to the final address.`,
     members: { ...classed(d, FAILURES.unknown), provider_status: d.provider_status },
@@ -100,7 +93,8 @@ export const ProviderRedirectRefused = define<Exchange & { provider_status: numb
 );
 export const ProviderBadResponse = define<
   Exchange & { reason: string /** Absent: unknown. */; failure?: FailureClass | undefined }
->("provider_bad_response", 502, "Provider answer unreadable", (d) => ({
+>("provider_bad_response", 502, (d) => ({
+  title: "Provider answer unreadable",
   detail: `Hull cannot use the answer of ${d.provider}: ${d.reason}.`,
   members: classed(d, d.failure ?? FAILURES.unknown),
   operator: wordsOf(d),
@@ -108,20 +102,20 @@ export const ProviderBadResponse = define<
 export const ProviderEmptyAnswer = define<Exchange & { finish_reason: string; max_tokens: number }>(
   "provider_empty_answer",
   502,
-  "Provider answered nothing",
   (d) => ({
+    title: "Provider answered nothing",
     detail: `${d.provider} answered without text (finish reason ${d.finish_reason}, max_tokens ${d.max_tokens}).`,
     members: { ...classed(d, FAILURES.unknown), finish_reason: d.finish_reason, max_tokens: d.max_tokens },
   }),
 );
-export const ModelRefused = define<Exchange>("model_refused", 502, "Model refused", (d) => ({
+export const ModelRefused = define<Exchange>("model_refused", 502, (d) => ({
   detail: "The model declined to answer.",
   members: classed(d, FAILURES.content_policy),
 }));
 /** A queued mock's error of a category that no provider causes. */
 export const MockedFailure = define<
   Exchange & { category: ErrorCategory; retry_after_ms?: number | undefined }
->("mocked_failure", 502, "Mocked failure", (d) => ({
+>("mocked_failure", 502, (d) => ({
   detail: `The mock that answered for ${d.provider} failed: ${d.category}.`,
   members: {
     ...classed(d, { ...FAILURES.unknown, category: d.category }),
@@ -133,33 +127,27 @@ export const MockedFailure = define<
 export const MockUnmatched = define<Exchange & { source: string; asked: string }>(
   "mock_unmatched",
   502,
-  "No mock for this prompt",
   (d) => ({
+    title: "No mock for this prompt",
     detail: `None of the mocks in ${d.source} answers this call of ${d.provider}, and Hull calls no provider while mocks are loaded. Its last message: ${d.asked}`,
     members: classed(d, FAILURES.unknown),
   }),
 );
 /** A replay has no recording of this call. `explanation` names its hash and the nearest one. */
-export const ReplayMissing = define<Exchange & { explanation: string }>(
-  "replay_missing",
-  502,
-  "Not recorded",
-  (d) => ({ detail: d.explanation, members: classed(d, FAILURES.unknown) }),
-);
-export const ToolRoundsExhausted = define<{ rounds: number }>(
-  "tool_rounds_exhausted",
-  502,
-  "Tool rounds exhausted",
-  (d) => ({
-    detail: `The model gave no answer after ${counted(d.rounds, "tool round")}. Raise max_tool_rounds or narrow the task.`,
-    members: { rounds: d.rounds },
-  }),
-);
+export const ReplayMissing = define<Exchange & { explanation: string }>("replay_missing", 502, (d) => ({
+  title: "Not recorded",
+  detail: d.explanation,
+  members: classed(d, FAILURES.unknown),
+}));
+export const ToolRoundsExhausted = define<{ rounds: number }>("tool_rounds_exhausted", 502, (d) => ({
+  detail: `The model gave no answer after ${counted(d.rounds, "tool round")}. Raise max_tool_rounds or narrow the task.`,
+  members: { rounds: d.rounds },
+}));
 export const ProviderRateLimited = define<Foreseen & { retry_after_s: number }>(
   "provider_rate_limited",
   429,
-  "Provider rate limit",
   (d) => ({
+    title: "Provider rate limit",
     detail: `${d.provider} limits the rate of calls${d.provider_status === undefined ? "" : ` (HTTP ${d.provider_status})`}.`,
     members: answered(d),
     retry_after_s: d.retry_after_s,
@@ -181,14 +169,13 @@ export const ProviderNotConfigured = define<{
   variable: string;
   how?: string | undefined;
   binding?: string;
-}>("provider_not_configured", 503, "Provider not configured", (d) => ({
+}>("provider_not_configured", 503, (d) => ({
   detail: `${d.binding === undefined ? keyMissing(d) : bindingMissing(d.provider, d.binding, d.variable)}${d.how === undefined ? "" : ` It was chosen ${d.how}.`} To try without a key, use the provider mock.`,
   members: { provider: d.provider, variable: d.variable },
 }));
 export const ProviderMisconfigured = define<{ provider: string; variable?: string; reason: string }>(
   "provider_misconfigured",
   503,
-  "Provider misconfigured",
   (d) => ({
     detail: `Hull cannot use the provider ${d.provider} as configured: ${d.reason}.`,
     members: { provider: d.provider, ...(d.variable === undefined ? {} : { variable: d.variable }) },
@@ -200,7 +187,8 @@ export const ProviderTimeout = define<
     /** A stream that had begun sent nothing for `timeout_ms`. */
     idle?: boolean;
   }
->("provider_timeout", 504, "Provider timed out", (d) => ({
+>("provider_timeout", 504, (d) => ({
+  title: "Provider timed out",
   detail: d.idle
     ? `The stream of ${d.provider} was silent for ${d.timeout_ms} ms.`
     : `${d.provider} gave no whole answer within ${d.timeout_ms} ms.`,

@@ -9,40 +9,33 @@ const near = (names: string[]): string => (names.length > 0 ? ` Did you mean ${n
 
 // 400
 /** `param`: the field of the request, in a client's own words. */
-export const BadRequest = define<{ detail: string; param?: string }>(
-  "bad_request",
-  400,
-  "Bad request",
-  (d) => ({ detail: d.detail, members: d.param === undefined ? {} : { param: d.param } }),
-);
-export const BadPath = define<{ path: string; reason: string }>("bad_path", 400, "Bad path", (d) => {
+export const BadRequest = define<{ detail: string; param?: string }>("bad_request", 400, (d) => ({
+  detail: d.detail,
+  members: d.param === undefined ? {} : { param: d.param },
+}));
+export const BadPath = define<{ path: string; reason: string }>("bad_path", 400, (d) => {
   // It may be of any length.
   const path = firstOf(d.path, 1024).toWellFormed();
   return { detail: `The path ${JSON.stringify(path)} ${d.reason}.`, members: { path } };
 });
-export const MalformedJson = define<{ offset?: number; reason: string }>(
-  "malformed_json",
-  400,
-  "Malformed JSON",
-  (d) => ({
-    detail: `The body is not valid JSON: ${d.reason}.`,
-    members: d.offset === undefined ? {} : { offset: d.offset },
-  }),
-);
-export const MalformedMultipart = define<{ reason: string }>(
-  "malformed_multipart",
-  400,
-  "Malformed multipart body",
-  (d) => ({ detail: `The multipart body cannot be read: ${d.reason}.` }),
-);
-export const BadEncoding = define<{ what: string }>("bad_encoding", 400, "Bad text encoding", (d) => ({
+export const MalformedJson = define<{ offset?: number; reason: string }>("malformed_json", 400, (d) => ({
+  title: "Malformed JSON",
+  detail: `The body is not valid JSON: ${d.reason}.`,
+  members: d.offset === undefined ? {} : { offset: d.offset },
+}));
+export const MalformedMultipart = define<{ reason: string }>("malformed_multipart", 400, (d) => ({
+  title: "Malformed multipart body",
+  detail: `The multipart body cannot be read: ${d.reason}.`,
+}));
+export const BadEncoding = define<{ what: string }>("bad_encoding", 400, (d) => ({
+  title: "Bad text encoding",
   detail: `${d.what} is not valid UTF-8.`,
 }));
 export const MalformedToml = define<{ line: number; column: number; reason: string }>(
   "malformed_toml",
   400,
-  "Malformed TOML",
   (d) => ({
+    title: "Malformed TOML",
     detail: `The text is not valid TOML (line ${d.line}, column ${d.column}): ${d.reason}.`,
     members: { line: d.line, column: d.column },
   }),
@@ -51,57 +44,45 @@ export const MalformedToml = define<{ line: number; column: number; reason: stri
 export const ModelNotResolved = define<{ option: string; reason: string }>(
   "model_not_resolved",
   400,
-  "No such model or provider",
-  (d) => ({ detail: d.reason, members: { option: d.option, ...FAILURES.invalid_request } }),
+  (d) => ({
+    title: "No such model or provider",
+    detail: d.reason,
+    members: { option: d.option, ...FAILURES.invalid_request },
+  }),
 );
 
-export const FileNotDownloadable = define<{ id: string }>(
-  "file_not_downloadable",
-  400,
-  "File not downloadable",
-  (d) => ({
-    detail: `Somebody uploaded the file "${d.id}". This route only answers with files that a run generated.`,
-    members: { file_id: d.id },
-  }),
-);
-export const StorageQuotaExceeded = define<{ limit: number }>(
-  "storage_quota_exceeded",
-  400,
-  "Storage quota exceeded",
-  (d) => ({
-    detail: `The tenant's files may have ${d.limit} bytes together (limits.max_stored_bytes in hull.toml). Delete some first.`,
-    members: { limit: d.limit },
-  }),
-);
+export const FileNotDownloadable = define<{ id: string }>("file_not_downloadable", 400, (d) => ({
+  detail: `Somebody uploaded the file "${d.id}". This route only answers with files that a run generated.`,
+  members: { file_id: d.id },
+}));
+export const StorageQuotaExceeded = define<{ limit: number }>("storage_quota_exceeded", 400, (d) => ({
+  detail: `The tenant's files may have ${d.limit} bytes together (limits.max_stored_bytes in hull.toml). Delete some first.`,
+  members: { limit: d.limit },
+}));
 
 // 401, 403
-export const Unauthenticated = define<{ reason: string }>(
-  "unauthenticated",
-  401,
-  "Not authenticated",
-  (d) => ({ detail: `${d.reason} Send the header "Authorization: Bearer <key>".` }),
-);
-export const Forbidden = define<{ scope: string; tenant?: string }>(
-  "forbidden",
-  403,
-  "Not permitted",
-  (d) => ({
-    detail:
-      d.tenant === undefined
-        ? `This key lacks the scope "${d.scope}".`
-        : `This key has the scope "${d.scope}" for its own tenant only, not for "${d.tenant}".`,
-    members: { scope: d.scope },
-  }),
-);
+export const Unauthenticated = define<{ reason: string }>("unauthenticated", 401, (d) => ({
+  title: "Not authenticated",
+  detail: `${d.reason} Send the header "Authorization: Bearer <key>".`,
+}));
+export const Forbidden = define<{ scope: string; tenant?: string }>("forbidden", 403, (d) => ({
+  title: "Not permitted",
+  detail:
+    d.tenant === undefined
+      ? `This key lacks the scope "${d.scope}".`
+      : `This key has the scope "${d.scope}" for its own tenant only, not for "${d.tenant}".`,
+  members: { scope: d.scope },
+}));
 /** A skill of the deployment, which its tenants can only read. */
-export const SkillReadOnly = define<{ id: string }>("skill_read_only", 403, "Skill read-only", (d) => ({
+export const SkillReadOnly = define<{ id: string }>("skill_read_only", 403, (d) => ({
+  title: "Skill read-only",
   detail: `The skill "${d.id}" came with the deployment. A tenant can read and use it, not change it.`,
 }));
-export const FormNotTrusted = define("form_not_trusted", 403, "Form not trusted", () => ({
+export const FormNotTrusted = define("form_not_trusted", 403, () => ({
   detail:
     "A signed-in browser can change things only with the forms of this deployment's own pages. Reload the page. Programs send an API key instead.",
 }));
-export const HostNotAllowed = define<{ host: string }>("host_not_allowed", 403, "Host not allowed", (d) => ({
+export const HostNotAllowed = define<{ host: string }>("host_not_allowed", 403, (d) => ({
   detail: `Hull refuses requests for host "${d.host}": it is not in allowed_hosts of hull.toml. Local dev also answers to localhost, 127.0.0.1 and [::1].`,
 }));
 /**
@@ -111,7 +92,6 @@ export const HostNotAllowed = define<{ host: string }>("host_not_allowed", 403, 
 export const OriginNotAllowed = define<{ origin: string | null; always?: boolean; form?: string }>(
   "origin_not_allowed",
   403,
-  "Origin not allowed",
   (d) => ({
     detail: `Hull refuses requests from ${d.origin === null ? "another site" : `origin "${d.origin}"`}${d.always === true ? "" : " without a key"}. ${originRemedy(d)}`,
   }),
@@ -126,7 +106,6 @@ function originRemedy({ origin, form }: { origin: string | null; form?: string }
 export const SkillNotTrusted = define<{ slug: string; error: string; reason: string }>(
   "skill_not_trusted",
   403,
-  "Skill not trusted",
   (d) => ({
     detail: `The skill "${d.slug}" must have a signature that this deployment trusts. ${d.reason}`,
     members: { slug: d.slug, error: d.error },
@@ -135,7 +114,7 @@ export const SkillNotTrusted = define<{ slug: string; error: string; reason: str
 
 // 404, 405, 406, 408, 409
 /** `because`: what a route that exists lacks, as whole sentences. */
-export const NotFound = define<{ path: string; because?: string }>("not_found", 404, "Not found", (d) => ({
+export const NotFound = define<{ path: string; because?: string }>("not_found", 404, (d) => ({
   detail: `Nothing is served at ${d.path}. ${d.because ?? `${meantBy(d.path)}GET /skills lists the skills.`}`,
 }));
 
@@ -163,7 +142,7 @@ export const SkillNotFound = define<
   | { slug: string; near: string[] }
   | { unreadable: string; origin: SkillOrigin }
   | { id: string; version?: string }
->("skill_not_found", 404, "Skill not found", (d) => {
+>("skill_not_found", 404, (d) => {
   if ("unreadable" in d) {
     return {
       detail: `The skill "${d.unreadable}" is not served: a later version of Hull stored it in a form that this version cannot read. ${READABLE_AGAIN[d.origin](d.unreadable)}`,
@@ -189,7 +168,7 @@ const SHOWN_FILES = 10;
  */
 export const FileNotFound = define<
   { id: string } | { path: string } | { path: string; made: readonly string[]; cut: boolean }
->("file_not_found", 404, "File not found", (d) => {
+>("file_not_found", 404, (d) => {
   if ("made" in d) {
     const path = firstOf(d.path, 1024).toWellFormed();
     if (d.cut) {
@@ -206,71 +185,53 @@ export const FileNotFound = define<
   const id = firstOf(d.id, 64);
   return { detail: `There is no file "${id}", or it has expired.`, members: { file_id: id } };
 });
-export const FileExpired = define<{ id: string }>("file_expired", 404, "File expired", (d) => ({
+export const FileExpired = define<{ id: string }>("file_expired", 404, (d) => ({
   detail: `The file "${d.id}" has expired; its content is gone. Upload it again.`,
   members: { file_id: d.id },
 }));
-export const ExecutionNotFound = define<{ id: string }>(
-  "execution_not_found",
-  404,
-  "Execution not found",
-  (d) => ({ detail: `There is no execution "${d.id}", or it has expired.` }),
-);
-export const ProviderNotFound = define<{ name: string; near: string[] }>(
-  "provider_not_found",
-  404,
-  "Provider not found",
-  (d) => ({
-    detail: `No provider is called "${d.name}".${near(d.near)} GET /llm/providers lists them.`,
-    members: { near: d.near },
-  }),
-);
+export const ExecutionNotFound = define<{ id: string }>("execution_not_found", 404, (d) => ({
+  detail: `There is no execution "${d.id}", or it has expired.`,
+}));
+export const ProviderNotFound = define<{ name: string; near: string[] }>("provider_not_found", 404, (d) => ({
+  detail: `No provider is called "${d.name}".${near(d.near)} GET /llm/providers lists them.`,
+  members: { near: d.near },
+}));
 export const OperationNotFound = define<{
   on: "transcripts" | "workflows";
   name: string;
   near: string[];
   known: string[];
-}>("operation_not_found", 404, "Operation not found", (d) => ({
+}>("operation_not_found", 404, (d) => ({
   detail: `No operation on ${d.on} is called "${firstOf(d.name, 64)}".${near(d.near)} There are ${d.known.join(", ")}.`,
   members: { near: d.near },
 }));
-export const KeyNotFound = define<{ id: string }>("key_not_found", 404, "Key not found", (d) => ({
+export const KeyNotFound = define<{ id: string }>("key_not_found", 404, (d) => ({
   detail: `There is no API key "${d.id}". GET /admin/keys lists the keys.`,
 }));
 export const MethodNotAllowed = define<{ method: string; allowed: string[] }>(
   "method_not_allowed",
   405,
-  "Method not allowed",
   (d) => ({
     detail: `${d.method} is not supported here; use ${d.allowed.join(", ")}.`,
     members: { allowed: d.allowed },
   }),
 );
-export const NotAcceptable = define<{ accepted: string[]; reason?: string }>(
-  "not_acceptable",
-  406,
-  "Not acceptable",
-  (d) => ({
-    detail: d.reason ?? `This route answers only ${d.accepted.join(", ")}.`,
-    members: { accepted: d.accepted },
-  }),
-);
-export const RequestTimeout = define<{ timeout_ms: number }>(
-  "request_timeout",
-  408,
-  "Request body too slow",
-  (d) => ({
-    detail: `No byte of the body arrived for ${d.timeout_ms} ms.`,
-    members: { timeout_ms: d.timeout_ms },
-  }),
-);
+export const NotAcceptable = define<{ accepted: string[]; reason?: string }>("not_acceptable", 406, (d) => ({
+  detail: d.reason ?? `This route answers only ${d.accepted.join(", ")}.`,
+  members: { accepted: d.accepted },
+}));
+export const RequestTimeout = define<{ timeout_ms: number }>("request_timeout", 408, (d) => ({
+  title: "Request body too slow",
+  detail: `No byte of the body arrived for ${d.timeout_ms} ms.`,
+  members: { timeout_ms: d.timeout_ms },
+}));
 /** `skill`: the skill that has the slug or route; `null` if the caller may not know it. */
 export const SlugTaken = define<{
   slug: string;
   route: string;
   by: "folder" | "upload";
   skill: string | null;
-}>("slug_taken", 409, "Slug taken", ({ slug, route, by, skill }) => {
+}>("slug_taken", 409, ({ slug, route, by, skill }) => {
   const holder = by === "folder" ? "the published skill" : "the uploaded skill";
   const who = skill === null ? "an uploaded skill that is not yours" : `${holder} "${skill}"`;
   const remedy =
@@ -289,7 +250,7 @@ export const CatalogMoved = define<{
   catalog: string | null;
   published_at?: string;
   published_by?: string;
-}>("catalog_moved", 409, "Catalog moved", ({ catalog, published_at, published_by }) => {
+}>("catalog_moved", 409, ({ catalog, published_at, published_by }) => {
   const by = published_by === undefined ? "" : ` with the key ${published_by}`;
   const now = catalog === null ? "no catalog" : `the catalog ${catalog.slice(0, 12)}`;
   const since =
@@ -299,33 +260,23 @@ export const CatalogMoved = define<{
     members: { catalog, published_at: published_at ?? null, published_by: published_by ?? null },
   };
 });
-export const UploadLimit = define<{ limit: number }>(
-  "upload_limit",
-  409,
-  "Too many uploaded skills",
-  (d) => ({
-    detail: `This tenant has ${d.limit} uploaded skills, the most that are allowed. Remove one first.`,
-    members: { limit: d.limit },
-  }),
-);
-export const ExecutionConflict = define<{ id: string }>(
-  "execution_conflict",
-  409,
-  "Execution conflict",
-  (d) => ({ detail: `Execution "${d.id}" exists with a different specification.` }),
-);
+export const UploadLimit = define<{ limit: number }>("upload_limit", 409, (d) => ({
+  title: "Too many uploaded skills",
+  detail: `This tenant has ${d.limit} uploaded skills, the most that are allowed. Remove one first.`,
+  members: { limit: d.limit },
+}));
+export const ExecutionConflict = define<{ id: string }>("execution_conflict", 409, (d) => ({
+  detail: `Execution "${d.id}" exists with a different specification.`,
+}));
 
-export const ExecutionCancelled = define<{ id: string }>(
-  "execution_cancelled",
-  409,
-  "Execution cancelled",
-  (d) => ({ detail: `Execution "${d.id}" was cancelled.`, members: { execution_id: d.id } }),
-);
+export const ExecutionCancelled = define<{ id: string }>("execution_cancelled", 409, (d) => ({
+  detail: `Execution "${d.id}" was cancelled.`,
+  members: { execution_id: d.id },
+}));
 
 export const WorkspaceFull = define<{ what: "bytes" | "files"; limit: number }>(
   "workspace_full",
   409,
-  "Workspace full",
   (d) => ({
     detail: `A session keeps at most ${d.limit} ${d.what} in its files. Remove some first.`,
     members: { what: d.what, limit: d.limit },
@@ -333,73 +284,56 @@ export const WorkspaceFull = define<{ what: "bytes" | "files"; limit: number }>(
 );
 
 // 412, 413, 415, 416
-export const PreconditionFailed = define<{ path: string }>(
-  "precondition_failed",
-  412,
-  "Precondition failed",
-  (d) => ({
-    detail: `The file "${d.path}" does not match the If-Match or If-None-Match of the request. Read it again.`,
-    members: { path: d.path },
-  }),
-);
+export const PreconditionFailed = define<{ path: string }>("precondition_failed", 412, (d) => ({
+  detail: `The file "${d.path}" does not match the If-Match or If-None-Match of the request. Read it again.`,
+  members: { path: d.path },
+}));
 /** `setting`: the setting of hull.toml with the limit. */
-export const BodyTooLarge = define<{ limit: number; setting?: string }>(
-  "body_too_large",
-  413,
-  "Body too large",
-  (d) => ({
-    detail: `The body is larger than the ${counted(d.limit, "byte")} allowed here${d.setting === undefined ? "" : ` (${d.setting} in hull.toml)`}.`,
-    members: { limit: d.limit },
-  }),
-);
+export const BodyTooLarge = define<{ limit: number; setting?: string }>("body_too_large", 413, (d) => ({
+  detail: `The body is larger than the ${counted(d.limit, "byte")} allowed here${d.setting === undefined ? "" : ` (${d.setting} in hull.toml)`}.`,
+  members: { limit: d.limit },
+}));
 export const UnsupportedMediaType = define<{ type: string; accepted: string[] }>(
   "unsupported_media_type",
   415,
-  "Unsupported media type",
   (d) => ({
     detail: `${d.type === "" ? "A body without a Content-Type" : `"${d.type}"`} is not accepted; send ${d.accepted.join(", ")}.`,
     members: { accepted: d.accepted },
   }),
 );
-export const RangeNotSatisfiable = define<{ size: number }>(
-  "range_not_satisfiable",
-  416,
-  "Range not satisfiable",
-  (d) => ({ detail: `The resource has ${counted(d.size, "byte")}.`, members: { size: d.size } }),
-);
+export const RangeNotSatisfiable = define<{ size: number }>("range_not_satisfiable", 416, (d) => ({
+  detail: `The resource has ${counted(d.size, "byte")}.`,
+  members: { size: d.size },
+}));
 
 // 422
-export const InputRequired = define<{ hint: string }>("input_required", 422, "Input required", (d) => ({
+export const InputRequired = define<{ hint: string }>("input_required", 422, (d) => ({
   detail: `This skill needs input. ${d.hint}`,
 }));
 export const InputInvalid = define<{ reason: string; errors?: { path: string; message: string }[] }>(
   "input_invalid",
   422,
-  "Input invalid",
   (d) => ({ detail: d.reason, members: d.errors === undefined ? {} : { errors: d.errors } }),
 );
-export const FileRequired = define<{ hint: string }>("file_required", 422, "File required", (d) => ({
+export const FileRequired = define<{ hint: string }>("file_required", 422, (d) => ({
   detail: `The request needs a file. ${d.hint}`,
 }));
 export const InputSchemaMismatch = define<{ errors: { pointer: string; message: string }[] }>(
   "input_schema_mismatch",
   422,
-  "Input does not match the schema",
-  (d) => ({ detail: "The input does not match the skill's input_schema.", members: { errors: d.errors } }),
-);
-export const IdempotencyKeyReused = define<{ key: string }>(
-  "idempotency_key_reused",
-  422,
-  "Idempotency key reused",
-  () => ({
-    detail:
-      "Another request used this Idempotency-Key in the last 24 hours: it had another body, media type, path or query. Use another key for a new request.",
+  (d) => ({
+    title: "Input does not match the schema",
+    detail: "The input does not match the skill's input_schema.",
+    members: { errors: d.errors },
   }),
 );
+export const IdempotencyKeyReused = define<{ key: string }>("idempotency_key_reused", 422, () => ({
+  detail:
+    "Another request used this Idempotency-Key in the last 24 hours: it had another body, media type, path or query. Use another key for a new request.",
+}));
 export const BundleInvalid = define<{ reason: string; diagnostics?: readonly object[] }>(
   "bundle_invalid",
   422,
-  "Bundle invalid",
   (d) => ({
     detail: `Hull refuses the bundle: ${d.reason}.`,
     members: d.diagnostics === undefined ? {} : { diagnostics: d.diagnostics },
@@ -407,15 +341,15 @@ export const BundleInvalid = define<{ reason: string; diagnostics?: readonly obj
 );
 
 // 429
-export const RateLimited = define<{ retry_after_s: number }>("rate_limited", 429, "Rate limited", (d) => ({
+export const RateLimited = define<{ retry_after_s: number }>("rate_limited", 429, (d) => ({
   detail: `Too many requests came with this key, or from this network without a known key. Try again in ${d.retry_after_s} s.`,
   retry_after_s: d.retry_after_s,
 }));
 export const ConcurrencyLimited = define<{ skill: string; limit: number; retry_after_s: number }>(
   "concurrency_limited",
   429,
-  "Too many simultaneous runs",
   (d) => ({
+    title: "Too many simultaneous runs",
     detail: `${d.skill} may have ${counted(d.limit, "run")} at the same time, and no slot is free.`,
     members: { limit: d.limit },
     retry_after_s: d.retry_after_s,
@@ -429,8 +363,8 @@ export const ConcurrencyLimited = define<{ skill: string; limit: number; retry_a
 export const SettingUnreadable = define<{ variable: string; fault: string; cause?: string }>(
   "setting_unreadable",
   500,
-  "A setting of this Hull is wrong",
   ({ variable, fault, cause }) => ({
+    title: "A setting of this Hull is wrong",
     detail: `The variable ${variable} ${fault}. Whoever runs this Hull must correct it.`,
     members: { variable },
     operator: { cause: `${variable} ${cause ?? fault}` },
@@ -438,30 +372,28 @@ export const SettingUnreadable = define<{ variable: string; fault: string; cause
 );
 
 // 503
-export const AuthNotConfigured = define("auth_not_configured", 503, "No key configured", () => ({
+export const AuthNotConfigured = define("auth_not_configured", 503, () => ({
+  title: "No key configured",
   detail:
     "This deployment has no API key, so it refuses everything but health checks. Set one with `wrangler secret put HULL_ADMIN_KEY`, or set HULL_PUBLIC=1 to serve without keys.",
 }));
 export const SecretKeyMissing = define<{ reason: string; remedy?: string }>(
   "secret_key_missing",
   503,
-  "No key for secrets",
   (d) => ({
+    title: "No key for secrets",
     detail: `Hull has no usable secret to derive keys from: ${d.reason}. ${d.remedy ?? "Set one with `openssl rand -hex 32 | wrangler secret put HULL_SECRET_KEY`."}`,
   }),
 );
-export const CatalogMissing = define("catalog_missing", 503, "Nothing published", () => ({
+export const CatalogMissing = define("catalog_missing", 503, () => ({
+  title: "Nothing published",
   detail: "Nobody has published skills to this deployment yet. Run hull deploy or hull publish.",
   retry_after_s: 2,
 }));
 /** `what`: the stored object. `issue`: what is unknown in it. */
-export const CatalogUnreadable = define<{ what: string; issue: string }>(
-  "catalog_unreadable",
-  503,
-  "Skill catalog unreadable",
-  (d) => ({
-    detail:
-      "A later version of Hull stored the skill catalog of this deployment in a form that this version cannot read. Publish the skills with this version (hull publish), or deploy the later version again.",
-    operator: { what: d.what, issue: d.issue },
-  }),
-);
+export const CatalogUnreadable = define<{ what: string; issue: string }>("catalog_unreadable", 503, (d) => ({
+  title: "Skill catalog unreadable",
+  detail:
+    "A later version of Hull stored the skill catalog of this deployment in a form that this version cannot read. Publish the skills with this version (hull publish), or deploy the later version again.",
+  operator: { what: d.what, issue: d.issue },
+}));

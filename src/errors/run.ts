@@ -4,7 +4,8 @@ import { define } from "../errors.ts";
 import { counted } from "../plural.ts";
 
 // 499: in logs, metrics and execution state only, never sent
-export const ClientClosedRequest = define("client_closed_request", 499, "Client closed the request", () => ({
+export const ClientClosedRequest = define("client_closed_request", 499, () => ({
+  title: "Client closed the request",
   detail: "The client disconnected before the answer was complete.",
 }));
 
@@ -12,55 +13,40 @@ export const ClientClosedRequest = define("client_closed_request", 499, "Client 
 export const ScriptFailed = define<{ exit_code: number; stdout: string; stderr: string }>(
   "script_failed",
   500,
-  "Script failed",
   (d) => ({
     detail: `The script ended with exit code ${d.exit_code}.`,
     members: { exit_code: d.exit_code, stderr: d.stderr, stdout: d.stdout },
   }),
 );
-export const ScriptKilled = define<{ signal: string; stderr: string }>(
-  "script_killed",
-  500,
-  "Script killed",
-  (d) => ({
-    detail: `The signal ${d.signal} ended the script.`,
-    members: { signal: d.signal, stderr: d.stderr },
-  }),
-);
-export const OutOfMemory = define("out_of_memory", 500, "Out of memory", () => ({
+export const ScriptKilled = define<{ signal: string; stderr: string }>("script_killed", 500, (d) => ({
+  detail: `The signal ${d.signal} ended the script.`,
+  members: { signal: d.signal, stderr: d.stderr },
+}));
+export const OutOfMemory = define("out_of_memory", 500, () => ({
   detail: "The runner killed the process, which exceeded its memory limit.",
 }));
-export const CommandNotFound = define<{ command: string }>(
-  "command_not_found",
-  500,
-  "Command not found",
-  (d) => ({
-    detail: `The runner finds no command "${d.command}" in the skill's folder or on its PATH, or it lacks the interpreter that the first line of the command names.`,
-    members: { command: d.command },
-  }),
-);
-export const SpawnFailed = define<{ command: string; reason: string }>(
-  "spawn_failed",
-  500,
-  "Process could not start",
-  (d) => ({
-    detail: `The runner could not start the command "${d.command}": ${d.reason}.`,
-    members: { command: d.command },
-  }),
-);
+export const CommandNotFound = define<{ command: string }>("command_not_found", 500, (d) => ({
+  detail: `The runner finds no command "${d.command}" in the skill's folder or on its PATH, or it lacks the interpreter that the first line of the command names.`,
+  members: { command: d.command },
+}));
+export const SpawnFailed = define<{ command: string; reason: string }>("spawn_failed", 500, (d) => ({
+  title: "Process could not start",
+  detail: `The runner could not start the command "${d.command}": ${d.reason}.`,
+  members: { command: d.command },
+}));
 export const OutputInvalidJson = define<{ position?: number; reason: string }>(
   "output_invalid_json",
   500,
-  "Output is not JSON",
   (d) => ({
+    title: "Output is not JSON",
     detail: `The skill declares output: json, but its output is not valid JSON: ${d.reason}.`,
     members: d.position === undefined ? {} : { position: d.position },
   }),
 );
-export const OutputMissing = define<{ location: string }>("output_missing", 500, "Output missing", (d) => ({
+export const OutputMissing = define<{ location: string }>("output_missing", 500, (d) => ({
   detail: `The skill declares output: file, but left no file ${d.location}.`,
 }));
-export const OutputTooLarge = define<{ limit: number }>("output_too_large", 500, "Output too large", (d) => ({
+export const OutputTooLarge = define<{ limit: number }>("output_too_large", 500, (d) => ({
   detail: `The output is larger than the ${counted(d.limit, "byte")} allowed.`,
   members: { limit: d.limit },
 }));
@@ -68,7 +54,6 @@ export const OutputTooLarge = define<{ limit: number }>("output_too_large", 500,
 export const HostDelegateFailed = define<{ method: string; reason: string }>(
   "host_delegate_failed",
   502,
-  "Host delegate failed",
   (d) => ({
     detail: `The deployment's host delegate could not answer: ${d.reason}.`,
     members: { kind: "transient", reason: "unknown", category: "generic" },
@@ -78,7 +63,6 @@ export const HostDelegateFailed = define<{ method: string; reason: string }>(
 export const UpstreamUnreachable = define<{ skill: string; cause: string; status?: number }>(
   "upstream_unreachable",
   502,
-  "Upstream unreachable",
   (d) => ({
     detail:
       d.status === undefined
@@ -87,36 +71,25 @@ export const UpstreamUnreachable = define<{ skill: string; cause: string; status
     operator: { cause: d.cause },
   }),
 );
-export const UpstreamRedirectRefused = define<{ skill: string }>(
-  "upstream_redirect_refused",
-  502,
-  "Upstream redirect refused",
-  (d) => ({
-    detail: `The upstream of skill "${d.skill}" answered with a redirect, which Hull does not follow. Set proxy to the final URL.`,
-  }),
-);
-export const UpstreamBodyTruncated = define<{ skill: string }>(
-  "upstream_body_truncated",
-  502,
-  "Upstream answer truncated",
-  (d) => ({ detail: `The upstream of skill "${d.skill}" broke off its answer.` }),
-);
-export const RunnerProtocolError = define<{ reason: string }>(
-  "runner_protocol_error",
-  502,
-  "Runner answer unreadable",
-  (d) => ({
-    detail: "Hull cannot use the runner's answer; the log says why.",
-    operator: { reason: d.reason },
-  }),
-);
-export const ExecutionLost = define<{ id: string }>("execution_lost", 502, "Execution lost", (d) => ({
+export const UpstreamRedirectRefused = define<{ skill: string }>("upstream_redirect_refused", 502, (d) => ({
+  detail: `The upstream of skill "${d.skill}" answered with a redirect, which Hull does not follow. Set proxy to the final URL.`,
+}));
+export const UpstreamBodyTruncated = define<{ skill: string }>("upstream_body_truncated", 502, (d) => ({
+  title: "Upstream answer truncated",
+  detail: `The upstream of skill "${d.skill}" broke off its answer.`,
+}));
+export const RunnerProtocolError = define<{ reason: string }>("runner_protocol_error", 502, (d) => ({
+  title: "Runner answer unreadable",
+  detail: "Hull cannot use the runner's answer; the log says why.",
+  operator: { reason: d.reason },
+}));
+export const ExecutionLost = define<{ id: string }>("execution_lost", 502, (d) => ({
   detail: `Hull lost execution "${d.id}" before it ended. It is not known whether it took effect, so Hull does not run it again.`,
   members: { execution_id: d.id },
 }));
 
 /** The process that handled the first request with an `Idempotency-Key` is gone, and may have had effects. */
-export const AnswerLost = define("answer_lost", 502, "Answer lost", () => ({
+export const AnswerLost = define("answer_lost", 502, () => ({
   detail:
     "The process that executed the first request with this Idempotency-Key died before it answered. Hull does not know whether the request took effect, so it did not execute it again. Check whether its work is done; if not, send the request with another key.",
   members: { kind: "terminal" },
@@ -136,7 +109,6 @@ const REMEDIES: Readonly<Record<Withheld, (variable: string) => string>> = {
 export const ProxyNotConfigured = define<{ variable: string; why: Withheld }>(
   "proxy_not_configured",
   503,
-  "Proxy not configured",
   (d) => ({ detail: REMEDIES[d.why](d.variable), members: { variable: d.variable } }),
 );
 /**
@@ -146,7 +118,6 @@ export const ProxyNotConfigured = define<{ variable: string; why: Withheld }>(
 export const RunnerUnavailable = define<{ where: string; cause: string; begun?: "perhaps" }>(
   "runner_unavailable",
   503,
-  "Runner unavailable",
   (d) => ({
     detail: `The runner ${d.where}, which executes scripts and tools, cannot be reached.${d.begun === undefined ? "" : PERHAPS_BEGUN} On your own machine \`hull doctor\` says what is wrong; in a deployment, the log.`,
     retry_after_s: 2,
@@ -155,25 +126,21 @@ export const RunnerUnavailable = define<{ where: string; cause: string; begun?: 
 );
 const PERHAPS_BEGUN =
   " It is not known whether it began the work before the connection broke: the work may or may not have taken effect.";
-export const RunnerBusy = define<{ retry_after_s: number }>("runner_busy", 503, "Runner busy", (d) => ({
+export const RunnerBusy = define<{ retry_after_s: number }>("runner_busy", 503, (d) => ({
   detail: "All slots of the runner and of its queue are taken.",
   retry_after_s: d.retry_after_s,
 }));
-export const RunnerDraining = define<{ retry_after_s: number }>(
-  "runner_draining",
-  503,
-  "Runner shutting down",
-  (d) => ({
-    detail: "The runner is shutting down and takes no new work. Try again later.",
-    retry_after_s: d.retry_after_s,
-  }),
-);
+export const RunnerDraining = define<{ retry_after_s: number }>("runner_draining", 503, (d) => ({
+  title: "Runner shutting down",
+  detail: "The runner is shutting down and takes no new work. Try again later.",
+  retry_after_s: d.retry_after_s,
+}));
 // 504
 export const ScriptTimeout = define<{ timeout_ms: number; stdout: string; stderr: string }>(
   "script_timeout",
   504,
-  "Script timed out",
   (d) => ({
+    title: "Script timed out",
     detail: `The script did not end within ${d.timeout_ms} ms, so the runner stopped it.`,
     members: { timeout_ms: d.timeout_ms, stderr: d.stderr, stdout: d.stdout },
   }),
@@ -181,8 +148,8 @@ export const ScriptTimeout = define<{ timeout_ms: number; stdout: string; stderr
 export const UpstreamTimeout = define<{ skill: string; timeout_ms: number }>(
   "upstream_timeout",
   504,
-  "Upstream timed out",
   (d) => ({
+    title: "Upstream timed out",
     detail: `The upstream of skill "${d.skill}" did not answer within ${d.timeout_ms} ms.`,
     members: { timeout_ms: d.timeout_ms },
   }),
@@ -190,7 +157,6 @@ export const UpstreamTimeout = define<{ skill: string; timeout_ms: number }>(
 export const DeadlineExceeded = define<{ timeout_ms: number; during: string }>(
   "deadline_exceeded",
   504,
-  "Deadline exceeded",
   (d) => ({
     detail: `The request did not finish within ${d.timeout_ms} ms; the time ran out during ${d.during}.`,
     members: { timeout_ms: d.timeout_ms, during: d.during },

@@ -17,8 +17,8 @@ function firstOf(errors: readonly GraphFault[]): string {
 export const WorkflowInvalid = define<{ errors: readonly GraphFault[] }>(
   "workflow_invalid",
   422,
-  "Invalid workflow",
   ({ errors }) => ({
+    title: "Invalid workflow",
     detail: `Hull cannot execute the graph: ${firstOf(errors)} POST /workflows/validate lists all of them.`,
     members: { errors },
   }),
@@ -28,8 +28,8 @@ export const WorkflowInvalid = define<{ errors: readonly GraphFault[] }>(
 export const WorkflowMisfit = define<{ run: string; errors: readonly GraphFault[] }>(
   "workflow_misfit",
   409,
-  "Graph does not fit the run",
   ({ run, errors }) => ({
+    title: "Graph does not fit the run",
     detail: `The workflow run "${run}" cannot continue with this graph: ${firstOf(errors)} Fork the run from a node instead.`,
     members: { errors },
   }),
@@ -38,8 +38,8 @@ export const WorkflowMisfit = define<{ run: string; errors: readonly GraphFault[
 export const WorkflowEnded = define<{ run: string; status: string }>(
   "workflow_ended",
   409,
-  "Workflow run has ended",
   ({ run, status }) => ({
+    title: "Workflow run has ended",
     detail: `The workflow run "${run}" has ended as ${status}. POST /workflows/runs/${run}/fork begins another one from one of its nodes.`,
     members: { status },
   }),
@@ -48,25 +48,19 @@ export const WorkflowEnded = define<{ run: string; status: string }>(
 export const WorkflowNotWaiting = define<{ run: string; node: string }>(
   "workflow_not_waiting",
   409,
-  "Node does not wait",
   ({ run, node }) => ({
+    title: "Node does not wait",
     detail: `The node "${node}" of the workflow run "${run}" does not wait for an approval now. GET /workflows/runs/${run} says what the run does.`,
   }),
 );
 
-export const WorkflowQueueFull = define<{ run: string }>(
-  "workflow_queue_full",
-  429,
-  "Queue of the workflow run full",
-  ({ run }) => ({
-    detail: `No node of the workflow run "${run}" has taken its earlier signals yet, and they are as many as Hull keeps. Hull did not store this one; send it again later.`,
-    retry_after_s: 1,
-  }),
-);
+export const WorkflowQueueFull = define<{ run: string }>("workflow_queue_full", 429, ({ run }) => ({
+  title: "Queue of the workflow run full",
+  detail: `No node of the workflow run "${run}" has taken its earlier signals yet, and they are as many as Hull keeps. Hull did not store this one; send it again later.`,
+  retry_after_s: 1,
+}));
 
-export const ReplayMismatch = define<{ detail: string }>(
-  "replay_mismatch",
-  409,
-  "Replay does not fit",
-  ({ detail }) => ({ detail }),
-);
+export const ReplayMismatch = define<{ detail: string }>("replay_mismatch", 409, ({ detail }) => ({
+  title: "Replay does not fit",
+  detail,
+}));
