@@ -6,14 +6,11 @@ import { CONFIG_PARAM_FIELDS } from "../skill/tools-json/tool-fields.ts";
 import { configShape } from "./answers/skills.ts";
 import { configBody } from "./bodies/publishing.ts";
 import { query } from "./openapi-parts.ts";
-import { body, type Operations, reads, schema, slug } from "./operation.ts";
+import { body, type Operations, reads, schema } from "./operation.ts";
 import { bodySchema, schemaOf } from "./shape-schema.ts";
 
 const BOT: JsonObject = { type: "string", pattern: "^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$" };
-const parameters = [
-  slug,
-  query("bot", "A profile's values instead of those that count for every profile.", BOT),
-];
+const parameters = [query("bot", "A profile's values instead of those that count for every profile.", BOT)];
 const outcome = "The values that count now";
 
 export const CONFIG_OPERATIONS = {

@@ -4,8 +4,8 @@ import { listedDaemon } from "../session/daemon/listed.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { nothing, resumeDaemonBody } from "./bodies/sessions.ts";
 import { answer, LOCATED, pageOf, TEXT, TIME } from "./openapi-parts.ts";
-import { body, json, KEY, maybeBody, type Operations, PAGE, reads, removes, schema } from "./operation.ts";
-import { changesOf, ID } from "./session-routes.ts";
+import { body, json, maybeBody, type Operations, PAGE, reads, removes, schema } from "./operation.ts";
+import { changesOf } from "./session-routes.ts";
 import { bodySchema, schemaOf, schemasOf } from "./shape-schema.ts";
 
 const daemon = changesOf("The daemon as it is now", "Daemon");
@@ -20,26 +20,24 @@ export const DAEMON_OPERATIONS = {
     "Starts an agent that waits, and wakes when something comes or is due",
     body(schema("DaemonRequest")),
     {
-      parameters: [KEY],
       answers: { 201: answer("It runs", json(schema("Daemon")), LOCATED) },
       faults: [404, 409],
     },
   ),
   resumeDaemonAt: daemon("Starts the daemon again that last had a path", body(resumeDaemonBody), {
-    parameters: [KEY],
     faults: [404, 409],
   }),
   getDaemon: reads(
     "sessions",
     "A daemon with its snapshot and the beginning of its queue",
     schema("DaemonSnapshot"),
-    { outcome: "The daemon", parameters: [ID] },
+    { outcome: "The daemon" },
   ),
   listDaemonWakes: reads("sessions", "The wakes of a daemon, the newest first", schema("DaemonWakes"), {
     outcome: "The page",
-    parameters: [ID, ...PAGE],
+    parameters: PAGE,
   }),
-  deleteDaemon: removes("sessions", "Stops a daemon and removes all its data, including its session", [ID]),
+  deleteDaemon: removes("sessions", "Stops a daemon and removes all its data, including its session"),
   sendEvent: daemon(
     "Puts an event into the daemon's queue: the body, JSON or text. Wants a key, or the signature of the daemon's webhook",
     { required: true, content: { ...json({}), "text/plain": { schema: TEXT } } },

@@ -11,7 +11,6 @@ import {
   answer,
   answerHeaders,
   BINARY,
-  inPath,
   LOCATED,
   OBJECTS,
   object,
@@ -34,10 +33,10 @@ import {
   removes,
   render,
   schema,
-  slug,
   tagged,
   UNCHANGED,
 } from "./operation.ts";
+import { pathParameters } from "./path-parameters.ts";
 import { SESSION_FILE_OPERATIONS } from "./session-file-routes.ts";
 import { SESSION_OPERATIONS } from "./session-routes.ts";
 import { SPENDING } from "./spending-routes.ts";
@@ -71,7 +70,7 @@ const page = (summary: string, outcome: string, more: Partial<Operation> = {}): 
 const CARD: Operation = {
   tag: "skills",
   summary: "One skill's card; where the skill itself answers GET, the card is only at /skills/{slug}/card",
-  parameters: [slug, NO_MATCH],
+  parameters: [NO_MATCH],
   answers: { 200: ref("responses", "Card"), 304: UNCHANGED },
 };
 
@@ -89,13 +88,11 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
     answers: { 200: answer("The index", { ...HTML, ...json(schema("Index")) }) },
   },
   consolePage: page("A page of the console, or a file that its pages load", "The page", {
-    parameters: [inPath("path")],
     faults: [400],
   }),
   consoleForm: {
     tag: "operation",
     summary: "A form of the console, which a person sends",
-    parameters: [inPath("path")],
     body: {
       required: true,
       content: {
@@ -171,14 +168,14 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
   getDiscoveryArchive: {
     tag: "skills",
     summary: "A skill's folder as a zip: {archive} is its slug and .zip",
-    parameters: [inPath("archive"), ...RANGED],
+    parameters: RANGED,
     answers: fileAnswers(),
     faults: [416],
   },
   getDiscoveryFile: {
     tag: "skills",
     summary: "A file of a skill's folder",
-    parameters: [slug, inPath("path"), ...RANGED],
+    parameters: RANGED,
     answers: fileAnswers(),
     faults: [416],
   },
@@ -189,7 +186,7 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
   docsFile: {
     tag: "operation",
     summary: "`reader`: a page that sends requests; its script or style sheet, or a JSON Schema for editors",
-    parameters: [inPath("file"), NO_MATCH],
+    parameters: [NO_MATCH],
     answers: {
       200: answer("The file", {
         ...HTML,
@@ -241,31 +238,29 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
   getFile: {
     tag: "files",
     summary: "A file that was uploaded, or that a run produced",
-    parameters: [inPath("id"), ...RANGED],
+    parameters: RANGED,
     answers: fileAnswers("content-disposition"),
     faults: [416],
   },
-  deleteFile: removes("files", "Removes a file", [inPath("id")]),
+  deleteFile: removes("files", "Removes a file"),
   getExecution: reads(
     "skills",
     "State and result of an idempotent or asynchronous call",
     schema("Execution"),
-    { outcome: "The execution", parameters: [inPath("id")] },
+    { outcome: "The execution" },
   ),
   deleteExecution: {
     tag: "skills",
     summary: "Stops a running execution, removes an ended one",
-    parameters: [inPath("id")],
     answers: { 200: answer("It is stopped", json(schema("Execution"))), 204: answer("It is removed", null) },
   },
   getExecutionResult: {
     tag: "skills",
     summary: "The answer itself: waits until the execution has ended",
-    parameters: [inPath("id")],
     answers: { 200: answer("The skill's answer", { "*/*": {} }, tagged("content-disposition")) },
     faults: [409, 422, 502, 504],
   },
-  getExecutionEvents: follows("skills", "The events so far, then future ones", [inPath("id")]),
+  getExecutionEvents: follows("skills", "The events so far, then future ones"),
   listObjects: reads("publishing", "Keys of the stored objects", schema("ObjectKeys"), {
     outcome: "Keys",
     parameters: [CURSOR],
@@ -274,7 +269,6 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
   putObjects: {
     tag: "publishing",
     summary: "Stores a tar of objects named `<kind>/<sha256>`",
-    parameters: [inPath("digest", ref("schemas", "Digest"))],
     body: { required: true, content: { "application/x-tar": { schema: BINARY } } },
     answers: { 201: answer("Stored", json(schema("Stored"))) },
     never: [400, 404],
@@ -299,7 +293,7 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
     "publishing",
     "The served version of a published skill: its digest and its record",
     schema("PublishedSkill"),
-    { outcome: "The version", parameters: [inPath("slug")] },
+    { outcome: "The version" },
   ),
   listKeys: reads("operation", "API keys, without the keys themselves", schema("ApiKeys"), {
     outcome: "Keys",
@@ -313,7 +307,7 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
     answers: { 201: answer("The key", json(schema("ShownApiKey"))) },
     faults: [502],
   },
-  revokeKey: removes("operation", "Revokes an API key", [inPath("id")], { outcome: "It is revoked" }),
+  revokeKey: removes("operation", "Revokes an API key", { outcome: "It is revoked" }),
   mcp: {
     tag: "skills",
     summary: "The skills as tools, prompts and resources of an MCP server (Streamable HTTP, no sessions)",
@@ -350,12 +344,15 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
 
 /** Path Items of all fixed routes. */
 export function fixedPaths(): JsonObject {
-  const paths: { [path: string]: JsonObject } = {
-    "/skills/{slug}": { get: render("getSkill", "invoke", CARD) },
+  const paths: { [path: string]: JsonObject } = {};
+  const add = (path: string, method: string, ...[id, scope, operation]: Parameters<typeof render>): void => {
+    const parameters = [...pathParameters(path), ...(operation.parameters ?? [])];
+    const whole = parameters.length === 0 ? operation : { ...operation, parameters };
+    paths[path] = { ...paths[path], [method.toLowerCase()]: render(id, scope, whole) };
   };
+  add("/skills/{slug}", "GET", "getSkill", "invoke", CARD);
   for (const [id, method, mounted, scope] of FIXED_ROUTES) {
-    const path = mounted.replace(/:(\w+)(?:\{[^}]*\})?/g, "{$1}");
-    paths[path] = { ...paths[path], [method.toLowerCase()]: render(id, scope, OPERATIONS[id]) };
+    add(mounted.replace(/:(\w+)(?:\{[^}]*\})?/g, "{$1}"), method, id, scope, OPERATIONS[id]);
   }
   return paths;
 }

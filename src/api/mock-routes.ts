@@ -28,7 +28,8 @@ export const MOCK_OPERATIONS = {
     answers: { 201: answer("They are queued", json(object({ scope: TEXT, added: COUNT, queued: COUNT }))) },
     faults: [404],
   },
-  clearMocks: removes("models", `Empties queue, calls and cache; ${ONLY}`, [SCOPE], {
+  clearMocks: removes("models", `Empties queue, calls and cache; ${ONLY}`, {
+    parameters: [SCOPE],
     outcome: "They are gone",
     faults: [400, 404],
   }),

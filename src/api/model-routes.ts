@@ -12,7 +12,7 @@ import {
   tenantRules,
   tokensPrice,
 } from "./answers/models.ts";
-import { answer, COUNT, inPath, pageOf, query, ref, TEXT } from "./openapi-parts.ts";
+import { answer, COUNT, pageOf, query, ref, TEXT } from "./openapi-parts.ts";
 import { type Operation, type Operations, reads, schema } from "./operation.ts";
 import { schemaOf, schemasOf } from "./shape-schema.ts";
 
@@ -21,7 +21,6 @@ const wanted = (name: string, description: string): JsonObject => ({
   required: true,
 });
 const MODEL = wanted("model", "The id of a model, or an alias.");
-const NAME = inPath("name");
 
 const ofModel = (summary: string, shape: Json, ...parameters: JsonObject[]): Operation =>
   reads("models", summary, shape, { parameters });
@@ -78,12 +77,12 @@ export const MODEL_OPERATIONS = {
     "Those whose key is set, and those that need none",
     schema("ModelProviders"),
   ),
-  getProvider: ofModel("One provider, without secrets", schema("ModelProvider"), NAME),
+  getProvider: ofModel("One provider, without secrets", schema("ModelProvider")),
   checkProvider: reads(
     "models",
     "Asks the provider whether it is available and accepts the key; always 200",
     schema("ProviderHealth"),
-    { parameters: [NAME], never: [404] },
+    { never: [404] },
   ),
 } satisfies Operations;
 

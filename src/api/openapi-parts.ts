@@ -92,11 +92,6 @@ export function header(name: string, description: string): JsonObject {
   return { name, in: "header", description, schema: TEXT };
 }
 
-/** A parameter of the path. */
-export function inPath(name: string, schema: JsonObject = TEXT): JsonObject {
-  return { name, in: "path", required: true, schema };
-}
-
 /** Shared headers; every operation refers to them. */
 export function headerComponents(): JsonObject {
   const header = (description: string, schema: JsonObject, required = false): JsonObject => ({

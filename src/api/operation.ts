@@ -3,7 +3,7 @@ import type * as z from "zod/mini";
 import type { OperationId, RouteScope } from "../skill/fixed-routes.ts";
 import { objectOf } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
-import { answer, answerHeaders, inPath, problems, query, ref, TEXT } from "./openapi-parts.ts";
+import { answer, answerHeaders, problems, query, ref, TEXT } from "./openapi-parts.ts";
 import { bodySchema } from "./shape-schema.ts";
 
 /** Possible errors of every route that requires a key, before its own work begins. */
@@ -14,6 +14,7 @@ const BODY = [400, 408, 413, 422];
 export interface Operation {
   tag: "skills" | "files" | "models" | "sessions" | "spending" | "operation" | "publishing";
   summary: string;
+  /** Without those of the path (`path-parameters.ts`). */
   parameters?: JsonObject[];
   body?: JsonObject;
   answers: { [status: string]: JsonObject };
@@ -55,7 +56,6 @@ export const NO_MATCH = ref("parameters", "if-none-match");
 /** The parameters of a file that can be read in ranges. */
 export const RANGED = [NO_MATCH, ref("parameters", "range"), ref("parameters", "if-range")];
 export const KEY = ref("parameters", "idempotency-key");
-export const slug = inPath("slug", { type: "string", pattern: "^[a-z0-9]+(-{1,2}[a-z0-9]+)*$" });
 export const CURSOR = query("cursor", "Where the page before ended.", TEXT);
 /** The parameters of a list. @param what its items */
 export const paged = (what: string, usual = 20): JsonObject[] => [
@@ -74,10 +74,10 @@ export const reads = (
 ): Operation => ({ tag, summary, answers: { 200: answer(outcome, json(shape)) }, ...more });
 
 /** An operation that follows events. */
-export const follows = (tag: Operation["tag"], summary: string, place: JsonObject[]): Operation => ({
+export const follows = (tag: Operation["tag"], summary: string): Operation => ({
   tag,
   summary,
-  parameters: [...place, ref("parameters", "last-event-id"), ref("parameters", "after")],
+  parameters: [ref("parameters", "last-event-id"), ref("parameters", "after")],
   answers: { 200: answer("Events", EVENTS) },
   faults: [400],
 });
@@ -86,9 +86,8 @@ export const follows = (tag: Operation["tag"], summary: string, place: JsonObjec
 export const removes = (
   tag: Operation["tag"],
   summary: string,
-  parameters: JsonObject[],
   { outcome = "It is removed", ...more }: Further & { outcome?: string } = {},
-): Operation => ({ tag, summary, parameters, answers: { 204: answer(outcome, null) }, ...more });
+): Operation => ({ tag, summary, answers: { 204: answer(outcome, null) }, ...more });
 
 /** The answers with a file, whole or a range of it. @param names of further headers */
 export const fileAnswers = (...names: string[]): Operation["answers"] => ({

@@ -1,7 +1,7 @@
 /** The routes of a session's workspace. */
 import { sessionFile } from "../run/answers.ts";
 import type { JsonObject } from "../skill/manifest.ts";
-import { answer, BINARY, header, inPath, pageOf, ref } from "./openapi-parts.ts";
+import { answer, BINARY, header, pageOf, ref } from "./openapi-parts.ts";
 import {
   fileAnswers,
   json,
@@ -19,29 +19,25 @@ const CONDITIONS = [
   header("If-Match", "The file must have one of these tags; `*`: the file must exist."),
   header("If-None-Match", "`*`: there has to be no file."),
 ];
-const NAMED = [
-  inPath("id"),
-  inPath("path", { type: "string", minLength: 1, description: "Relative, with `/` between segments." }),
-];
 
 export const SESSION_FILE_OPERATIONS = {
   listSessionFiles: reads(
     "files",
     "The files of a session, in the order of their paths",
     schema("SessionFiles"),
-    { outcome: "Files", parameters: [inPath("id"), ...paged("Files")] },
+    { outcome: "Files", parameters: paged("Files") },
   ),
   getSessionFile: {
     tag: "files",
     summary: "A file of a session",
-    parameters: [...NAMED, ...RANGED],
+    parameters: RANGED,
     answers: fileAnswers("content-disposition"),
     faults: [400, 416],
   },
   putSessionFile: {
     tag: "files",
     summary: "Stores a file of a session, up to 32 MiB: the body, unchanged",
-    parameters: [...NAMED, ...CONDITIONS],
+    parameters: CONDITIONS,
     body: { required: true, content: { "*/*": { schema: BINARY } } },
     answers: {
       200: answer("The file is replaced", json(schema("SessionFile")), tagged()),
@@ -50,7 +46,8 @@ export const SESSION_FILE_OPERATIONS = {
     faults: [409, 412],
     never: [422],
   },
-  deleteSessionFile: removes("files", "Removes a file of a session", [...NAMED, ...CONDITIONS], {
+  deleteSessionFile: removes("files", "Removes a file of a session", {
+    parameters: CONDITIONS,
     faults: [400, 412],
   }),
 } satisfies Operations;

@@ -1,6 +1,5 @@
 /** The routes of sessions and of runs in them, and their request and response shapes. */
 import { SESSION_STATES } from "../engine/agent/records.ts";
-import { SESSION_ID } from "../engine/session-id.ts";
 import { callBody } from "../run/request-bodies.ts";
 import {
   acceptedRun,
@@ -38,7 +37,6 @@ import {
 import {
   answer,
   COUNT,
-  inPath,
   LOCATED,
   MAYBE_COUNT,
   MAYBE_TIME,
@@ -65,8 +63,6 @@ import {
 } from "./operation.ts";
 import { bodySchema, schemaOf, schemasOf } from "./shape-schema.ts";
 
-export const ID = inPath("id", { type: "string", pattern: SESSION_ID.source });
-const RUN = inPath("run");
 const FLAG: JsonObject = { type: "boolean" };
 const DST = { dst: { description: "The id that the new session is to have." } };
 const NOTHING = maybeBody(nothing);
@@ -75,20 +71,19 @@ const ofSession = (
   summary: string,
   shape: Json,
   more: Partial<Operation> & { outcome?: string } = {},
-): Operation => reads("sessions", summary, shape, { parameters: [ID], ...more });
+): Operation => reads("sessions", summary, shape, more);
 
 /** Operations that change what the path names, and answer with it. @param name of its schema */
 export const changesOf =
   (outcome: string, name: string) =>
-  (summary: string, read: JsonObject, more: Partial<Operation> = {}): Operation => ({
-    tag: "sessions",
-    summary,
-    parameters: [ID, KEY],
-    body: read,
-    answers: { 200: answer(outcome, json(schema(name))) },
-    faults: [409],
-    ...more,
-  });
+  (summary: string, read: JsonObject, more: Partial<Operation> = {}): Operation =>
+    reads("sessions", summary, schema(name), {
+      outcome,
+      parameters: [KEY],
+      body: read,
+      faults: [409],
+      ...more,
+    });
 const changes = changesOf("The session as it is now", "Session");
 const FORKED = { answers: { 201: answer("The fork", json(schema("Session")), LOCATED) } };
 
@@ -124,13 +119,13 @@ export const SESSION_OPERATIONS = {
   getIndexedRun: ofSession("One run of that list", schema("IndexedRun"), { outcome: "The run" }),
   traceExecution: ofSession("The steps of an execution's run so far; a script has none", schema("Trace"), {
     outcome: "Steps",
-    parameters: [inPath("id"), ...PAGE],
+    parameters: PAGE,
   }),
   traceRun: ofSession("The steps of a run so far", schema("Trace"), {
     outcome: "Steps",
-    parameters: [ID, RUN, ...PAGE],
+    parameters: PAGE,
   }),
-  followRun: follows("sessions", "Events of a run: those so far, then future ones, up to its end", [ID, RUN]),
+  followRun: follows("sessions", "Events of a run: those so far, then future ones, up to its end"),
   listSessions: reads("sessions", "The tenant's sessions, the newest first", schema("Sessions"), {
     parameters: [
       ...PAGE,
@@ -143,7 +138,6 @@ export const SESSION_OPERATIONS = {
     "Opens a session: a new one, or the one that has this id",
     maybeBody(openBody, { id: DST.dst }),
     {
-      parameters: [KEY],
       answers: {
         200: answer("It was there", json(schema("Session")), LOCATED),
         201: answer("It is new", json(schema("Session")), LOCATED),
@@ -152,14 +146,14 @@ export const SESSION_OPERATIONS = {
     },
   ),
   getSession: ofSession("One session", schema("Session")),
-  deleteSession: removes("sessions", "Stops a session's run and removes all its data", [ID]),
+  deleteSession: removes("sessions", "Stops a session's run and removes all its data"),
   sessionExists: ofSession("Whether there is such a session", object({ exists: FLAG }), { never: [404] }),
   sessionLength: ofSession("How many messages the next model call would send", object({ length: COUNT })),
   sessionAncestry: ofSession("What the session was forked from, and into", schema("SessionAncestry")),
   listMessages: ofSession(
     "The messages that the next model call would send, oldest first",
     schema("SessionMessages"),
-    { parameters: [ID, ...PAGE] },
+    { parameters: PAGE },
   ),
   sendMessage: changes("Sends a message to the run under way, or to the next one", body(messageBody), {
     answers: { 202: answer("It is stored", json(schema("Delivered"))) },
@@ -168,7 +162,6 @@ export const SESSION_OPERATIONS = {
     tag: "sessions",
     summary: "The whole conversation of the session",
     parameters: [
-      ID,
       query("view", "As text what everybody may see, or all of it; or the transcript itself.", {
         enum: ["visible", "full", "raw"],
         default: "visible",
@@ -179,11 +172,9 @@ export const SESSION_OPERATIONS = {
     },
   },
   getCassette: ofSession("What the session's models and tools answered", schema("SessionCassette")),
-  followSession: follows("sessions", "Events of the session: missed ones, then future ones, without end", [
-    ID,
-  ]),
+  followSession: follows("sessions", "Events of the session: missed ones, then future ones, without end"),
   listSessionEvents: ofSession("Events that the session has, oldest first", schema("SessionEvents"), {
-    parameters: [ID, ...PAGE, query("event", "Only events of this name.", TEXT)],
+    parameters: [...PAGE, query("event", "Only events of this name.", TEXT)],
   }),
   resetSession: changes("Empties the conversation", NOTHING),
   trimSession: changes("Keeps the last messages only", body(trimBody)),
@@ -219,14 +210,12 @@ export const SESSION_OPERATIONS = {
   listArtifacts: ofSession(
     "What the session's tools made, in the order in which it was made, without content",
     schema("Artifacts"),
-    { parameters: [ID, ...PAGE] },
+    { parameters: PAGE },
   ),
   getArtifact: {
     tag: "sessions",
     summary: "A version of an artifact, or its content as a file",
     parameters: [
-      ID,
-      inPath("artifact"),
       query("version", "Instead of the last one.", { type: "integer", minimum: 1 }),
       query("download", "`1`: the content alone, always as an attachment.", { enum: ["0", "1"] }),
     ],
@@ -234,15 +223,13 @@ export const SESSION_OPERATIONS = {
   },
   listApprovals: ofSession("Calls that wait for a decision", schema("Approvals")),
   decideApproval: changes("Decides about a call, once", body(schema("ApprovalDecision")), {
-    parameters: [ID, inPath("approval"), KEY],
     answers: { 200: answer("It is decided", json(schemaOf(decidedShape))) },
   }),
   listRuns: ofSession("The runs of a session, the newest first, without their results", schema("Runs"), {
-    parameters: [ID, ...PAGE],
+    parameters: PAGE,
   }),
   startRun: changes("Runs an agent in the session", body(schema("RunRequest")), {
     parameters: [
-      ID,
       KEY,
       ref("parameters", "prefer"),
       ref("parameters", "stream"),
@@ -266,9 +253,9 @@ export const SESSION_OPERATIONS = {
     },
     faults: RUN_FAULTS,
   }),
-  getRun: ofSession("A run, with its result once it has ended", schema("Run"), { parameters: [ID, RUN] }),
+  getRun: ofSession("A run, with its result once it has ended", schema("Run")),
   cancelRun: changes("Ends a run; an ended run stays unchanged", NOTHING, {
-    parameters: [ID, RUN],
+    parameters: [],
     answers: { 200: answer("The run", json(schema("Run"))) },
   }),
 } satisfies Operations;

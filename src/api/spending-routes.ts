@@ -9,17 +9,12 @@ import {
   usageShape,
 } from "./answers/spending.ts";
 import { budgetBody, rateBody, softBudgetBody } from "./bodies/spending.ts";
-import { answer, inPath, pageOf, query, ref, TEXT } from "./openapi-parts.ts";
+import { answer, pageOf, query, ref, TEXT } from "./openapi-parts.ts";
 import { body, json, type Operations, paged, reads, removes, schema } from "./operation.ts";
 import { bodySchema, schemasOf } from "./shape-schema.ts";
 
 const DAY: JsonObject = { type: "string", format: "date" };
 const ROWS = paged("Rows");
-const SCOPE = inPath("scope", {
-  type: "string",
-  pattern: "^(tenant|skill:[a-z0-9]+(-{1,2}[a-z0-9]+)*|session:[A-Za-z0-9._:-]{1,128})$",
-});
-const PROVIDER = inPath("provider", { type: "string", pattern: "^[a-z0-9][a-z0-9._-]{0,63}$" });
 const SESSION = query("session_id", "A session's ledger instead of the caller's own.", {
   type: "string",
   pattern: "^[A-Za-z0-9._:-]{1,128}$",
@@ -42,13 +37,11 @@ export const SPENDING = {
   }),
   getBudget: reads("spending", "One hard limit and its present state", schema("Budget"), {
     outcome: "The limit",
-    parameters: [SCOPE],
     faults: [400],
   }),
   putBudget: {
     tag: "spending",
     summary: "Sets or replaces a hard limit",
-    parameters: [SCOPE],
     body: body(schema("NewBudget")),
     answers: {
       200: answer("It is replaced", json(schema("Budget"))),
@@ -56,7 +49,7 @@ export const SPENDING = {
     },
     never: [404],
   },
-  deleteBudget: removes("spending", "Removes a hard limit", [SCOPE], { faults: [400] }),
+  deleteBudget: removes("spending", "Removes a hard limit", { faults: [400] }),
   getTotalUsage: reads("spending", "The total usage of the tenant's model calls", schema("TotalUsage"), {
     outcome: "Sums",
   }),
@@ -78,19 +71,19 @@ export const SPENDING = {
     body: body(schema("NewSoftBudget")),
     faults: [404],
   }),
-  deleteSoftBudget: removes("spending", "Removes the soft budget", [SESSION], {
+  deleteSoftBudget: removes("spending", "Removes the soft budget", {
     outcome: "There is none",
+    parameters: [SESSION],
     faults: [404],
   }),
   getRateLimit: reads(
     "spending",
     "How many calls per minute the tenant may make to a provider",
     schema("ProviderRate"),
-    { outcome: "The rate", parameters: [PROVIDER], faults: [400], never: [404] },
+    { outcome: "The rate", faults: [400], never: [404] },
   ),
   putRateLimit: reads("spending", "Sets the tenant's own rate; 0 removes it", schema("ProviderRate"), {
     outcome: "The rate that holds now",
-    parameters: [PROVIDER],
     body: body(schema("NewProviderRate")),
   }),
 } satisfies Operations;

@@ -16,7 +16,7 @@ import type { JsonObject } from "../skill/manifest.ts";
 import { nothing } from "./bodies/sessions.ts";
 import { answer, LOCATED, pageOf, ref } from "./openapi-parts.ts";
 import { body, EVENTS, json, KEY, maybeBody, type Operations, PAGE, reads, schema } from "./operation.ts";
-import { changesOf, ID, RUN_FAULTS } from "./session-routes.ts";
+import { changesOf, RUN_FAULTS } from "./session-routes.ts";
 import { schemaOf, schemasOf } from "./shape-schema.ts";
 
 const task = changesOf("The task as it is now", "Task");
@@ -46,7 +46,6 @@ export const TASK_OPERATIONS = {
     },
   ),
   waitForTasks: task("Waits until tasks have ended", body(waitBody), {
-    parameters: [KEY],
     answers: {
       200: answer(
         "The tasks, in the order of `ids`; for one id as a string, the task itself",
@@ -57,10 +56,9 @@ export const TASK_OPERATIONS = {
     never: [409],
   }),
   resumeTask: task("Lets a closed task take input again, or runs it at once", body(resumeBody), {
-    parameters: [KEY],
     faults: [404, 409],
   }),
-  getTask: reads("sessions", "One task", schema("Task"), { outcome: "The task", parameters: [ID] }),
+  getTask: reads("sessions", "One task", schema("Task"), { outcome: "The task" }),
   inputTask: task("Gives a task's agent another task", body(inputBody)),
   triggerTask: task("Begins the next cycle of a task that awaits one", maybeBody(triggerBody)),
   closeTask: task("Ends a task, and all that it delegated", maybeBody(nothing)),

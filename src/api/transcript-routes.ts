@@ -6,7 +6,7 @@ import { transcriptShape } from "../llm/transcript.ts";
 import { TRANSCRIPT_OPERATIONS as OPERATIONS } from "../llm/transcript-operations/operations.ts";
 import { statsShape } from "../llm/transcript-operations/view.ts";
 import type { JsonObject } from "../skill/manifest.ts";
-import { answer, inPath, object, ref } from "./openapi-parts.ts";
+import { answer, object, ref } from "./openapi-parts.ts";
 import { json, type Operations } from "./operation.ts";
 import { namedShapes, schemaOf } from "./shape-schema.ts";
 
@@ -36,7 +36,6 @@ export const TRANSCRIPT_OPERATIONS = {
   operateOnTranscript: {
     tag: "models",
     summary: "Reads, changes or shortens a transcript; nothing is stored",
-    parameters: [inPath("operation", { type: "string", enum: [...OPERATIONS.keys()] })],
     body: { required: true, content: json({ anyOf: bodies() }) },
     answers: { 200: answer("The operation's answer, bare", json({ anyOf: ANSWERS })) },
     faults: [402, 502, 504],

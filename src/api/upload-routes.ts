@@ -1,7 +1,7 @@
 /** The routes of uploaded skills, and of versions. */
 import { namedSkillBody } from "./bodies/publishing.ts";
 import { answer, BINARY, LOCATED, query, TEXT } from "./openapi-parts.ts";
-import { json, type Operations, PAGE, reads, removes, schema, slug } from "./operation.ts";
+import { json, type Operations, PAGE, reads, removes, schema } from "./operation.ts";
 import { schemaOf } from "./shape-schema.ts";
 
 export const UPLOAD_OPERATIONS = {
@@ -9,7 +9,7 @@ export const UPLOAD_OPERATIONS = {
     "skills",
     "What was published or uploaded as this skill, the newest first",
     schema("Versions"),
-    { outcome: "Versions", parameters: [slug, ...PAGE] },
+    { outcome: "Versions", parameters: PAGE },
   ),
   listUploads: reads(
     "publishing",
@@ -24,7 +24,6 @@ export const UPLOAD_OPERATIONS = {
     tag: "publishing",
     summary:
       "Uploads a skill's folder as a zip or tar, or names a stored skill or an earlier version, and serves it to the key's tenant",
-    parameters: [slug],
     body: {
       required: true,
       content: {
@@ -39,5 +38,5 @@ export const UPLOAD_OPERATIONS = {
     },
     faults: [409],
   },
-  deleteSkill: removes("publishing", "Removes an uploaded skill", [slug]),
+  deleteSkill: removes("publishing", "Removes an uploaded skill"),
 } satisfies Operations;

@@ -3,14 +3,15 @@ import type { MessageTokensCount } from "@anthropic-ai/sdk/resources/messages";
 import { messagesBody } from "../llm/anthropic-api/request.ts";
 import { chatBody } from "../llm/openai-api/request.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
-import { answer, COUNT, inPath, OBJECTS, object, query, TEXT, view } from "./openapi-parts.ts";
-import { body, json, KEY, type Operation, type Operations } from "./operation.ts";
+import { answer, COUNT, OBJECTS, object, query, TEXT, view } from "./openapi-parts.ts";
+import { body, json, KEY, type Operation, type Operations, reads } from "./operation.ts";
 import { bodySchema } from "./shape-schema.ts";
 
 const LIMIT = { type: "integer", minimum: 1, maximum: 1000, default: 20 };
 const ANTHROPIC = "https://platform.claude.com/docs/en/api/messages";
 const OPENAI = "https://platform.openai.com/docs/api-reference/chat";
 
+const VENDOR = { outcome: "In the shape of the vendor whose client asks", vendor: true } as const;
 const MESSAGES = { messages: { items: { type: "object" } } };
 const MESSAGE = object({ id: TEXT, type: { const: "message" }, content: OBJECTS, usage: { type: "object" } });
 const COMPLETION = object({ id: TEXT, object: { const: "chat.completion" }, choices: OBJECTS });
@@ -27,14 +28,6 @@ function calls(summary: string, docs: string, taken: JsonObject, shape: Json): O
     vendor: true,
   };
 }
-
-const reads = (summary: string, shape: Json, parameters: JsonObject[]): Operation => ({
-  tag: "models",
-  summary,
-  parameters,
-  answers: { 200: answer("In the shape of the vendor whose client asks", json(shape)) },
-  vendor: true,
-});
 
 export const V1_MODEL_OPERATIONS = {
   createMessage: calls(
@@ -57,10 +50,13 @@ export const V1_MODEL_OPERATIONS = {
     body(chatBody, MESSAGES),
     COMPLETION,
   ),
-  listV1Models: reads("What can be named as a model", object({ data: OBJECTS }), [
-    query("limit", "Of Anthropic's form: models per page.", LIMIT),
-    query("after_id", "Of Anthropic's form: the page after this model.", TEXT),
-    query("before_id", "Of Anthropic's form: the page before this model.", TEXT),
-  ]),
-  getV1Model: reads("A model that can be named", object({ id: TEXT }), [inPath("id")]),
+  listV1Models: reads("models", "What can be named as a model", object({ data: OBJECTS }), {
+    ...VENDOR,
+    parameters: [
+      query("limit", "Of Anthropic's form: models per page.", LIMIT),
+      query("after_id", "Of Anthropic's form: the page after this model.", TEXT),
+      query("before_id", "Of Anthropic's form: the page before this model.", TEXT),
+    ],
+  }),
+  getV1Model: reads("models", "A model that can be named", object({ id: TEXT }), VENDOR),
 } satisfies Operations;

@@ -14,7 +14,7 @@ import {
   conversationChangeBody,
   newItemsBody,
 } from "./bodies/v1.ts";
-import { answer, BINARY, COUNT, inPath, OBJECTS, object, query, TEXT, TEXTS, view } from "./openapi-parts.ts";
+import { answer, BINARY, COUNT, OBJECTS, object, query, TEXT, TEXTS, view } from "./openapi-parts.ts";
 import {
   body,
   fileAnswers,
@@ -24,6 +24,7 @@ import {
   type Operation,
   type Operations,
   RANGED,
+  reads,
 } from "./operation.ts";
 import { bodySchema, schemaOf } from "./shape-schema.ts";
 
@@ -62,7 +63,6 @@ const FILE = view<FileRetrieveResponse>()(
 const GONE = object({ id: TEXT, deleted: { const: true } });
 const EVENTS = { "text/event-stream": { schema: { ...TEXT, description: "The events of a response." } } };
 
-const id = inPath("id");
 const PAGING = [
   query("limit", "Items per page.", { type: "integer", minimum: 1, maximum: 100, default: 20 }),
   query("after", "Id of the last item of the page before.", TEXT),
@@ -70,14 +70,8 @@ const PAGING = [
 ];
 const TOOLS = { tools: { items: schemaOf(responseTool) } };
 
-const operation = (summary: string, shape: Json, more: Partial<Operation> = {}): Operation => ({
-  tag: "models",
-  summary,
-  parameters: [id],
-  answers: { 200: answer("In the shape of OpenAI's API", json(shape)) },
-  vendor: true,
-  ...more,
-});
+const operation = (summary: string, shape: Json, more: Partial<Operation> = {}): Operation =>
+  reads("models", summary, shape, { outcome: "In the shape of OpenAI's API", vendor: true, ...more });
 
 export const V1_RESPONSE_OPERATIONS = {
   createResponse: operation("OpenAI's Responses API, over every provider", RESPONSE, {
@@ -90,7 +84,7 @@ export const V1_RESPONSE_OPERATIONS = {
   countResponseTokens: operation(
     "How many tokens the input of a response has, estimated",
     view<InputTokenCountResponse>()({ object: { const: "response.input_tokens" }, input_tokens: COUNT }, {}),
-    { parameters: [], body: maybeBody({ ...bodySchema(responseBody, TOOLS), required: [] }) },
+    { body: maybeBody({ ...bodySchema(responseBody, TOOLS), required: [] }) },
   ),
   compactResponse: operation(
     "A conversation that a model's summary replaces",
@@ -108,7 +102,6 @@ export const V1_RESPONSE_OPERATIONS = {
   ),
   getResponse: operation("A stored response, or its events with `?stream=true`", RESPONSE, {
     parameters: [
-      id,
       query("stream", "Whether its events are wanted.", { type: "boolean" }),
       query("starting_after", "`sequence_number` of the last event that is not wanted.", { type: "integer" }),
       query("include", "What else the answer contains.", TEXTS),
@@ -117,7 +110,7 @@ export const V1_RESPONSE_OPERATIONS = {
   }),
   deleteResponse: operation("Removes a stored response", GONE),
   cancelResponse: operation("Stops a response in the background", RESPONSE),
-  listResponseInput: operation("The input of a stored response", PAGE, { parameters: [id, ...PAGING] }),
+  listResponseInput: operation("The input of a stored response", PAGE, { parameters: PAGING }),
   createConversation: operation("Begins a conversation", CONVERSATION, {
     parameters: [KEY],
     body: maybeBody(conversationBody),
@@ -128,18 +121,14 @@ export const V1_RESPONSE_OPERATIONS = {
   }),
   deleteConversation: operation("Removes a conversation", GONE),
   listConversationItems: operation("A conversation's items, the newest first", PAGE, {
-    parameters: [id, ...PAGING],
+    parameters: PAGING,
   }),
   createConversationItems: operation("Appends items to a conversation", PAGE, {
-    parameters: [id, KEY],
+    parameters: [KEY],
     body: body(newItemsBody),
   }),
-  getConversationItem: operation("An item of a conversation", object({ id: TEXT, type: TEXT }), {
-    parameters: [id, inPath("item")],
-  }),
-  deleteConversationItem: operation("Removes an item of a conversation", CONVERSATION, {
-    parameters: [id, inPath("item")],
-  }),
+  getConversationItem: operation("An item of a conversation", object({ id: TEXT, type: TEXT }), {}),
+  deleteConversationItem: operation("Removes an item of a conversation", CONVERSATION, {}),
   listContainers: operation("The tenant's containers, the newest first", PAGE, {
     parameters: [...PAGING, query("name", "Only containers of this name.", TEXT)],
   }),
@@ -152,10 +141,10 @@ export const V1_RESPONSE_OPERATIONS = {
     answers: { 204: answer("It is removed", null) },
   }),
   listContainerFiles: operation("The files of a container, the newest first", PAGE, {
-    parameters: [id, ...PAGING],
+    parameters: PAGING,
   }),
   createContainerFile: operation("Puts a file into a container", FILE, {
-    parameters: [id, KEY],
+    parameters: [KEY],
     body: {
       required: true,
       content: {
@@ -164,15 +153,12 @@ export const V1_RESPONSE_OPERATIONS = {
       },
     },
   }),
-  getContainerFile: operation("What is known of a container's file", FILE, {
-    parameters: [id, inPath("file")],
-  }),
+  getContainerFile: operation("What is known of a container's file", FILE, {}),
   deleteContainerFile: operation("Removes a container's file", GONE, {
-    parameters: [id, inPath("file")],
     answers: { 204: answer("It is removed", null) },
   }),
   getContainerFileContent: operation("The bytes of a container's file", FILE, {
-    parameters: [id, inPath("file"), ...RANGED],
+    parameters: RANGED,
     answers: fileAnswers("content-disposition"),
   }),
 } satisfies Operations;

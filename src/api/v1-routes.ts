@@ -2,11 +2,9 @@
 import type { JsonObject } from "../skill/manifest.ts";
 import { defaultVersionBody } from "./bodies/publishing.ts";
 import { EXPIRY_FIELDS, SKILL_FIELDS } from "./bodies/v1.ts";
-import { answer, BINARY, inPath, query, TEXT, TEXTS } from "./openapi-parts.ts";
-import { body, json, KEY, type Operation, type Operations, RANGED } from "./operation.ts";
+import { answer, BINARY, query, TEXT, TEXTS } from "./openapi-parts.ts";
+import { body, KEY, type Operation, type Operations, RANGED, reads } from "./operation.ts";
 
-const id = inPath("id");
-const version = inPath("version");
 const LIST = [
   query("limit", "Items per page.", { type: "integer", minimum: 0, maximum: 10_000, default: 20 }),
   query("page", "Anthropic: `next_page` of the page before.", TEXT),
@@ -31,14 +29,8 @@ const operation = (
   summary: string,
   more: Partial<Operation> = {},
   tag: Operation["tag"] = "skills",
-): Operation => ({
-  tag,
-  summary,
-  parameters: [id],
-  answers: { 200: answer("In the client's dialect", json({ type: "object" })) },
-  vendor: true,
-  ...more,
-});
+): Operation =>
+  reads(tag, summary, { type: "object" }, { outcome: "In the client's dialect", vendor: true, ...more });
 
 const bytes = (content: JsonObject): Operation["answers"] => ({
   200: answer("The bytes", content),
@@ -63,15 +55,15 @@ export const V1_OPERATIONS = {
   updateStoredSkill: operation("OpenAI: chooses the default version", { body: body(defaultVersionBody) }),
   deleteStoredSkill: operation("Removes a stored skill"),
   getStoredSkillContent: operation("The default version as a zip", {
-    parameters: [id, ...RANGED],
+    parameters: RANGED,
     answers: bytes(ZIP),
   }),
-  listStoredSkillVersions: operation("The versions of a stored skill", { parameters: [id, ...LIST] }),
-  createStoredSkillVersion: operation("Adds a version", { parameters: [id, KEY], body: SKILL_FORM }),
-  getStoredSkillVersion: operation("A version, by any of its names", { parameters: [id, version] }),
-  deleteStoredSkillVersion: operation("Removes a version", { parameters: [id, version] }),
+  listStoredSkillVersions: operation("The versions of a stored skill", { parameters: LIST }),
+  createStoredSkillVersion: operation("Adds a version", { parameters: [KEY], body: SKILL_FORM }),
+  getStoredSkillVersion: operation("A version, by any of its names"),
+  deleteStoredSkillVersion: operation("Removes a version"),
   getStoredSkillVersionContent: operation("A version as a zip", {
-    parameters: [id, version, ...RANGED],
+    parameters: RANGED,
     answers: bytes(ZIP),
   }),
   listStoredFiles: operation(
@@ -96,7 +88,7 @@ export const V1_OPERATIONS = {
   deleteStoredFile: operation("Removes a file", {}, "files"),
   getStoredFileContent: operation(
     "The bytes of a file",
-    { parameters: [id, ...RANGED], answers: bytes({ "*/*": {} }) },
+    { parameters: RANGED, answers: bytes({ "*/*": {} }) },
     "files",
   ),
 } satisfies Operations;

@@ -36,7 +36,6 @@ import {
 import {
   answer,
   COUNT,
-  inPath,
   LOCATED,
   MAYBE_COUNT,
   MAYBE_TIME,
@@ -58,10 +57,9 @@ import {
   removes,
   schema,
 } from "./operation.ts";
-import { changesOf, ID } from "./session-routes.ts";
+import { changesOf } from "./session-routes.ts";
 import { bodySchema, schemaOf, schemasOf } from "./shape-schema.ts";
 
-const NAME = inPath("name", { type: "string", pattern: "^[A-Za-z0-9][A-Za-z0-9._@-]{0,140}$" });
 const STATUS: JsonObject = { enum: [...WORKFLOW_STATUSES] };
 const WAIT = query("wait", "Until when the answer waits.", { enum: ["terminal", "none"] });
 
@@ -113,13 +111,13 @@ export const WORKFLOW_OPERATIONS = {
     "sessions",
     "The record of a run: its stages, what is under way, and why it waits",
     schema("WorkflowRun"),
-    { parameters: [ID, WAIT] },
+    { parameters: [WAIT] },
   ),
-  deleteWorkflowRun: removes("sessions", "Stops a run and removes all its data", [ID]),
+  deleteWorkflowRun: removes("sessions", "Stops a run and removes all its data"),
   followWorkflowRun: {
     tag: "sessions",
     summary: "The events of a run, up to its end",
-    parameters: [ID, query("after", "Number of the last event that the client has.", COUNT)],
+    parameters: [query("after", "Number of the last event that the client has.", COUNT)],
     answers: { 200: answer("Server-sent events", EVENTS) },
   },
   cancelWorkflowRun: onRun("Stops a run, and undoes its finished stages", maybeBody(stopBody)),
@@ -133,7 +131,7 @@ export const WORKFLOW_OPERATIONS = {
     },
   ),
   forkWorkflowRun: onRun("Begins another run that starts at a node of this one", body(forkRunBody), {
-    parameters: [ID, KEY, WAIT, ref("parameters", "stream")],
+    parameters: [KEY, WAIT, ref("parameters", "stream")],
     answers: BEGUN,
   }),
   migrateWorkflowRun: onRun(
@@ -156,14 +154,13 @@ export const WORKFLOW_OPERATIONS = {
     "sessions",
     "A stored workflow; `name@version` for one version",
     schema("StoredWorkflow"),
-    { parameters: [NAME], faults: [400] },
+    { faults: [400] },
   ),
   getSkillWorkflow: reads("sessions", "A workflow of a served skill", schema("StoredWorkflow"), {
-    parameters: [inPath("skill", { type: "string" }), NAME],
     faults: [400],
   }),
   putWorkflow: onRun("Stores a graph as the next version under a name", body(graphBody), {
-    parameters: [NAME],
+    parameters: [],
     answers: {
       200: answer("The last version is the same", json(schema("WorkflowVersion"))),
       201: answer("It is stored", json(schema("WorkflowVersion"))),
@@ -171,12 +168,11 @@ export const WORKFLOW_OPERATIONS = {
     faults: [],
     never: [404],
   }),
-  deleteWorkflow: removes("sessions", "Removes all versions of a stored workflow; its runs continue", [NAME]),
+  deleteWorkflow: removes("sessions", "Removes all versions of a stored workflow; its runs continue"),
   operateOnWorkflow: onRun(
     "Edits or inspects a graph, runs a task through it, or keeps its session",
     { required: true, content: json({ anyOf: OPERATION_BODIES }) },
     {
-      parameters: [NAME, KEY],
       answers: { 200: answer("The operation's answer, bare: a graph, a report, a session, …", json({})) },
     },
   ),
