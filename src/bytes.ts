@@ -194,6 +194,15 @@ export function unmarkedUtf8(bytes: Uint8Array): string | null {
   return utf8OrNull(bytes)?.replace(/^\uFEFF/, "") ?? null;
 }
 
+/** Percent-encoded UTF-8 as text; `null`: it is none. */
+export function percentDecoded(text: string): string | null {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return null;
+  }
+}
+
 /** SHA-256 in hexadecimal; of a text, that of its UTF-8 bytes. */
 export async function sha256(content: string | Uint8Array): Promise<string> {
   const bytes = typeof content === "string" ? utf8(content) : content;

@@ -78,7 +78,7 @@ export async function traceExecution(context: RequestContext, { id = "" }: Param
 
 /** The page of steps that a request asks for. @throws BadRequest */
 export function tracePage({ query }: RequestContext): { after: number; limit: number } {
-  return { after: numericCursor(query) ?? 0, limit: pageLimit(query, 200) };
+  return { after: numericCursor(query) ?? 0, limit: pageLimit(query, { otherwise: 200 }) };
 }
 
 export const traceJson = ({ steps, next, ...run }: RunTrace): RunSteps => ({

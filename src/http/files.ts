@@ -28,7 +28,7 @@ import { jsonNow } from "./page.ts";
 import { answerBytes, openStored } from "./representation.ts";
 import type { Params } from "./routes.ts";
 import { callName, idempotencyKey } from "./skills/idempotency.ts";
-import { mediaType } from "./skills/media-type.ts";
+import { isForm, mediaType } from "./skills/media-type.ts";
 
 const MAX_NAME_BYTES = 255;
 const MAX_TYPE_LENGTH = 255;
@@ -39,7 +39,7 @@ const MAX_TYPE_LENGTH = 255;
  */
 export async function uploadFile(context: RequestContext): Promise<Response> {
   const key = idempotencyKey(context.request);
-  const form = mediaType(context.request.headers.get("content-type")) === "multipart/form-data";
+  const form = isForm(context.request);
   const file = form ? await takeForm(context) : await takeBody(context);
   context.log.file = file.id;
   if (key === null) {

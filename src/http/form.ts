@@ -1,6 +1,9 @@
 /** Reads forms in request bodies as they arrive. */
-import { MalformedMultipart } from "../errors/request.ts";
+import { bytesWithin } from "../bytes.ts";
+import { firstOf } from "../cut.ts";
+import { BadRequest, MalformedMultipart } from "../errors/request.ts";
 import type { HullError } from "../errors.ts";
+import { decodeUtf8 } from "../run/utf8.ts";
 import { boundaryOf, MultipartReader, type Part } from "../tool/multipart-reader.ts";
 import { bodyChunks, withFirst } from "./body.ts";
 
@@ -30,4 +33,15 @@ export async function* formParts(
     const first = await content.next();
     if (!first.done) yield { ...part, body: withFirst(first.value, content) };
   }
+}
+
+/** Most bytes of a field of the vendors' forms. */
+const MAX_FIELD_BYTES = 4096;
+
+/** The text of a field. @throws BadRequest BadEncoding */
+export async function fieldText({ name, body }: Part): Promise<string> {
+  const param = firstOf(name, 64);
+  const bytes = await bytesWithin(body, MAX_FIELD_BYTES);
+  if (bytes === null) throw new BadRequest({ detail: `The field ${param} is too long.`, param });
+  return decodeUtf8(bytes, `The field ${param}`);
 }

@@ -24,7 +24,7 @@ import type { RequestContext } from "./context.ts";
 import { formParts } from "./form.ts";
 import type { Handler } from "./routes.ts";
 import { callName, idempotencyKey, requestHash } from "./skills/idempotency.ts";
-import { mediaType } from "./skills/media-type.ts";
+import { isForm } from "./skills/media-type.ts";
 import { dialectOf } from "./v1/dialect.ts";
 import { errorResponse } from "./v1/errors.ts";
 
@@ -105,7 +105,7 @@ const copyOf = ({ url, method, headers }: Request, body: Uint8Array<ArrayBuffer>
 
 /** A hash of the content. It does not depend on how a form is split into parts. */
 async function contentHash(request: Request, bytes: Uint8Array): Promise<string> {
-  if (mediaType(request.headers.get("content-type")) !== "multipart/form-data") return sha256(bytes);
+  if (!isForm(request)) return sha256(bytes);
   const parts: (string | null)[][] = [];
   try {
     for await (const { name, filename, type, body } of formParts(request, MAX_KEYED_BYTES)) {

@@ -25,33 +25,42 @@ import { waitIn } from "./wait.ts";
 /** The limit of JSON bodies of model routes. */
 export const MAX_MODEL_BODY_BYTES = 32 * 1024 * 1024;
 
-const read = <T>(context: RequestContext, schema: z.ZodMiniType<T>): Promise<T> =>
-  readJson(context.request, schema, MAX_MODEL_BODY_BYTES);
+/** Reads the JSON body of such a route. */
+export const modelBody =
+  <T>(schema: z.ZodMiniType<T>) =>
+  (request: Request): Promise<T> =>
+    readJson(request, schema, MAX_MODEL_BODY_BYTES);
+/** The same for an optional body: an empty one is `{}`. */
+export const modelBodyIfAny =
+  <T>(schema: z.ZodMiniType<T>) =>
+  (request: Request): Promise<T> =>
+    readJsonIfAny(request, schema, MAX_MODEL_BODY_BYTES);
+const readCall = modelBody(callBody);
 
 const anyObject = z.lazy(jsonObject);
 
 /** A JSON object whose members another reader reads. @throws what `readJson` throws */
 export const objectBody = (context: RequestContext, limit = MAX_MODEL_BODY_BYTES): Promise<JsonObject> =>
   readJson(context.request, anyObject, limit);
-/** The same for an optional body: an empty one is `{}`. */
-export const objectBodyIfAny = (context: RequestContext): Promise<JsonObject> =>
-  readJsonIfAny(context.request, anyObject, MAX_MODEL_BODY_BYTES);
+/** The same for an optional body. */
+export const objectBodyIfAny = ({ request }: RequestContext): Promise<JsonObject> =>
+  modelBodyIfAny(anyObject)(request);
 
 /** `POST /llm/call`. */
 export const callModel = async (context: RequestContext): Promise<Response> =>
-  answer(context, { operation: "llm/call", body: await read(context, callBody) });
+  answer(context, { operation: "llm/call", body: await readCall(context.request) });
 
 /** `POST /llm/stream`: the same call, always answered with events, whatever `Accept` says. */
 export const streamModel = async (context: RequestContext): Promise<Response> =>
-  answer(context, { operation: "llm/call", body: await read(context, callBody) }, { stream: true });
+  answer(context, { operation: "llm/call", body: await readCall(context.request) }, { stream: true });
 
 /** `POST /llm/structured`: an envelope with JSON, or with the reason why there is none. */
 export const callStructured = async (context: RequestContext): Promise<Response> =>
-  answer(context, { operation: "llm/structured", body: await read(context, structuredBody) });
+  answer(context, { operation: "llm/structured", body: await modelBody(structuredBody)(context.request) });
 
 /** `POST /llm/completion`: the text between a prefix and a suffix. */
 export const completeText = async (context: RequestContext): Promise<Response> =>
-  answer(context, { operation: "llm/completion", body: await read(context, completionBody) });
+  answer(context, { operation: "llm/completion", body: await modelBody(completionBody)(context.request) });
 
 /**
  * An agent run without a session. For a daemon, the caller gets the answer when the daemon first goes idle, and the

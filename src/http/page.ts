@@ -1,20 +1,15 @@
 /** Lists in pages. */
-
-import { BadRequest } from "../errors/request.ts";
 import { unknownCursor } from "../errors/unknown-cursor.ts";
 import type { Wanted } from "../session/newest-first.ts";
 import type { RequestContext } from "./context.ts";
 import { jsonAnswer } from "./json.ts";
-
-const MAX_PAGE = 1000;
+import { wholeIn } from "./parameters.ts";
 
 /** The number of rows of a page: `?limit=`. @throws BadRequest */
-export function pageLimit(query: URLSearchParams, otherwise = 20): number {
-  const text = query.get("limit") ?? String(otherwise);
-  const limit = Number(text);
-  if (/^\d+$/.test(text) && limit >= 1 && limit <= MAX_PAGE) return limit;
-  throw new BadRequest({ detail: `limit must be a whole number from 1 to ${MAX_PAGE}, not "${text}".` });
-}
+export const pageLimit = (
+  query: URLSearchParams,
+  { min = 1, max = 1000, otherwise = 20 }: { min?: number; max?: number; otherwise?: number } = {},
+): number => wholeIn(query, "limit", { min, max, otherwise });
 
 /** The page of a list, newest first, of the caller's tenant. @throws BadRequest */
 export function wantedPage({ query, tenant }: RequestContext): Wanted {
@@ -27,6 +22,18 @@ export function numericCursor(query: URLSearchParams): number | null {
   if (text === null || /^\d{1,15}$/.test(text)) return text === null ? null : Number(text);
   throw unknownCursor();
 }
+
+/** The page of such a list that begins with the newest. @throws BadRequest */
+export const pageBefore = ({ query }: RequestContext): { limit: number; before: number } => ({
+  limit: pageLimit(query),
+  before: numericCursor(query) ?? Number.MAX_SAFE_INTEGER,
+});
+
+/** The page of such a list whose cursors count the items before. @throws BadRequest */
+export const pageFrom = ({ query }: RequestContext): { limit: number; offset: number } => ({
+  limit: pageLimit(query),
+  offset: numericCursor(query) ?? 0,
+});
 
 /** A page of such a list. @param next where the next page begins; `null`: this is the last one */
 export const numberedPage = <T>({ data, next }: { data: T[]; next: number | null }) => ({

@@ -1,4 +1,4 @@
-/** Parameters of the URL with few values, or required. */
+/** Parameters of the URL. */
 import { firstOf } from "../cut.ts";
 import { BadRequest } from "../errors/request.ts";
 
@@ -6,32 +6,8 @@ import { BadRequest } from "../errors/request.ts";
 export const DIGITS = ["1", "0"] as const;
 export const WORDS = ["true", "false"] as const;
 
-/** The value of a boolean parameter; `false` if it is absent. @throws BadRequest for any other value */
-export function flagIn(
-  query: URLSearchParams,
-  name: string,
-  [yes, no]: typeof DIGITS | typeof WORDS,
-): boolean {
-  const value = query.get(name) ?? no;
-  if (value === yes || value === no) return value === yes;
-  throw new BadRequest({
-    detail: `${name} must be ${yes} or ${no}, not "${firstOf(value, 32)}".`,
-    param: name,
-  });
-}
-
-/** @throws BadRequest if a parameter is absent or empty */
-export function required(query: URLSearchParams, name: string): string {
-  const value = query.get(name)?.trim() ?? "";
-  if (value !== "") return value;
-  throw new BadRequest({ detail: `The parameter ${name} is required.` });
-}
-
-/** A number of tokens; absent is 0. @throws BadRequest */
-export function tokens(query: URLSearchParams, name: string): number {
-  const text = query.get(name) ?? "0";
-  if (/^\d{1,12}$/.test(text)) return Number(text);
-  throw new BadRequest({ detail: `The parameter ${name} must be a whole number of tokens.` });
+function refused(param: string, expected: string, given: string): Error {
+  return new BadRequest({ detail: `${param} must be ${expected}, not "${firstOf(given, 80)}".`, param });
 }
 
 /** A parameter with few values; `null`: absent. @throws BadRequest */
@@ -43,5 +19,30 @@ export function oneOf<T extends string>(
   const given = query.get(name);
   const value = values.find((one) => one === given);
   if (given === null || value !== undefined) return value ?? null;
-  throw new BadRequest({ detail: `${name} must be one of ${values.join(", ")}, not "${given}".` });
+  throw refused(name, `one of ${values.join(", ")}`, given);
+}
+
+/** The value of a boolean parameter; `false` if it is absent. @throws BadRequest */
+export function flagIn(query: URLSearchParams, name: string, values: typeof DIGITS | typeof WORDS): boolean {
+  return oneOf<string>(query, name, values) === values[0];
+}
+
+/** A whole number. @param otherwise if the parameter is absent @throws BadRequest */
+export function wholeIn<T>(
+  query: URLSearchParams,
+  name: string,
+  { min = 0, max, otherwise }: { min?: number; max?: number; otherwise: T },
+): number | T {
+  const text = query.get(name);
+  if (text === null) return otherwise;
+  const value = Number(text);
+  if (/^\d{1,15}$/.test(text) && value >= min && value <= (max ?? value)) return value;
+  throw refused(name, `a whole number${max === undefined ? "" : ` from ${min} to ${max}`}`, text);
+}
+
+/** @throws BadRequest if a parameter is absent or empty */
+export function required(query: URLSearchParams, name: string): string {
+  const value = query.get(name)?.trim() ?? "";
+  if (value !== "") return value;
+  throw new BadRequest({ detail: `The parameter ${name} is required.`, param: name });
 }

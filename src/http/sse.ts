@@ -1,7 +1,7 @@
 /** Server-sent events: an open body that sends heartbeats in silence, and whether a client wants one. */
 import { formatEvent, HEARTBEAT, HEARTBEAT_MS } from "../run/events.ts";
 import { DIGITS, flagIn } from "./parameters.ts";
-import { listedTypes, mediaType } from "./skills/media-type.ts";
+import { listedTypes, typeOf } from "./skills/media-type.ts";
 
 /** The most unread characters before a writer must wait. */
 const MAX_UNREAD = 256 * 1024;
@@ -104,8 +104,7 @@ export function wantsEvents(request: Request): "yes" | "only" | "no" {
 }
 
 /** Whether an answer is a stream of events. */
-export const isEventStream = ({ headers }: Response): boolean =>
-  mediaType(headers.get("content-type")) === "text/event-stream";
+export const isEventStream = (response: Response): boolean => typeOf(response) === "text/event-stream";
 
 /** A server-sent event of Anthropic's streams, whose name is its type. */
 export const formatted = (event: object): string =>

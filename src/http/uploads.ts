@@ -26,7 +26,7 @@ import { reconcileDaemons } from "./daemons/declared.ts";
 import { jsonAnswer } from "./json.ts";
 import { jsonNow, pageLimit } from "./page.ts";
 import type { Params } from "./routes.ts";
-import { mediaType } from "./skills/media-type.ts";
+import { typeOf } from "./skills/media-type.ts";
 
 /** The largest archive, and the most unpacked bytes: with its copies it must fit into an isolate. */
 const MAX_BYTES = 30 * 1024 * 1024;
@@ -40,7 +40,7 @@ const UNTYPED = ["", "application/octet-stream", "application/x-www-form-urlenco
 export async function putSkill(context: RequestContext, params: Params): Promise<Response> {
   const { caller, settings } = context;
   const { slug = "" } = params;
-  const type = mediaType(context.request.headers.get("content-type"));
+  const type = typeOf(context.request);
   const accepted = [...ZIP_TYPES, ...TAR_TYPES, "application/json"];
   if (![...accepted, ...UNTYPED].includes(type)) throw new UnsupportedMediaType({ type, accepted });
   const files =

@@ -10,20 +10,14 @@ import type { Spend, UsageGroup, UsageRow } from "../session/ledger/rpc.ts";
 import { parsedJson } from "../skill/json-depth.ts";
 import type { RequestContext } from "./context.ts";
 import { jsonNow, pageLimit } from "./page.ts";
+import { oneOf } from "./parameters.ts";
 
 const GROUPS = ["skill", "session", "model", "day"] as const satisfies readonly UsageGroup[];
-const DEFAULT_GROUP = "day";
 
 /** A page of sums by day, skill, session or model. */
 export async function getUsage(context: RequestContext): Promise<Response> {
   const { query } = context;
-  const by = query.get("group_by") ?? DEFAULT_GROUP;
-  const group_by = GROUPS.find((group) => group === by);
-  if (group_by === undefined) {
-    throw new BadRequest({
-      detail: `The parameter group_by must be one of ${GROUPS.join(", ")}, not "${by}".`,
-    });
-  }
+  const group_by = oneOf(query, "group_by", GROUPS) ?? "day";
   const wanted = {
     from: dayIn(query, "from"),
     to: dayIn(query, "to"),

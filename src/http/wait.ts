@@ -1,14 +1,12 @@
 /** How long to wait before answering a request that begins a run. */
-import { BadRequest } from "../errors/request.ts";
 import type { Wait } from "../session/conversation/rpc.ts";
+import { oneOf } from "./parameters.ts";
 
 /** The value of `?wait=`, or `none` for `Prefer: respond-async`; `null`: the default for the run. @throws BadRequest */
 export function waitIn(request: Request): Wait | null {
   if (prefersAsync(request)) return "none";
   if (!request.url.includes("wait")) return null;
-  const wait = new URL(request.url).searchParams.get("wait");
-  if (wait === null || wait === "none" || wait === "terminal" || wait === "idle") return wait;
-  throw new BadRequest({ detail: `wait must be terminal, idle or none, not "${wait}".` });
+  return oneOf(new URL(request.url).searchParams, "wait", ["terminal", "idle", "none"]);
 }
 
 /** A quotation without an end takes the rest. */

@@ -1,4 +1,5 @@
 /** Warnings of `hull validate` beyond the rules: things that some tools refuse, or that are probably wrong. */
+import { percentDecoded } from "../bytes.ts";
 import type { BrokenRule } from "./field-rules.ts";
 import { fileNamed } from "./file-lookup.ts";
 import type { Diagnostic } from "./manifest.ts";
@@ -28,7 +29,8 @@ export function relativeLinks(body: string): { target: string; path: string }[] 
   const prose = body.replace(/^(?:```|~~~)[\s\S]*?^(?:```|~~~)/gm, "").replace(/`[^`\n]*`/g, "");
   return Array.from(prose.matchAll(/\]\(\s*<?([^)\s>]+)/g), ([, target = ""]) => target)
     .filter((target) => !/^(?:[a-z][a-z0-9+.-]*:|[#/]|\{|\$)/i.test(target))
-    .map((target) => ({ target, path: decoded(target.replace(/[?#].*$/, "")) }));
+    .map((target) => ({ target, encoded: target.replace(/[?#].*$/, "") }))
+    .map(({ target, encoded }) => ({ target, path: percentDecoded(encoded) ?? encoded }));
 }
 
 /** Relative links of a Markdown text that match no file or folder among `paths`. */
@@ -52,14 +54,6 @@ const NAMED =
 export function missingFiles(body: string, paths: readonly string[]): string[] {
   const named = Array.from(body.matchAll(NAMED), ([, path = ""]) => path);
   return [...new Set(named)].filter((path) => fileNamed(path, paths) === null).sort(byteOrder);
-}
-
-function decoded(path: string): string {
-  try {
-    return decodeURIComponent(path);
-  } catch {
-    return path;
-  }
 }
 
 /** Patterns of keys that well-known services issue. */

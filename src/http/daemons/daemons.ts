@@ -6,9 +6,9 @@ import * as directory from "../../session/daemon/directory.ts";
 import type { NamedRequest } from "../../session/named-request.ts";
 import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
-import { jsonNow, numberedPage, numericCursor, pageLimit, wantedPage } from "../page.ts";
+import { jsonNow, numberedPage, pageBefore, wantedPage } from "../page.ts";
 import type { Handler } from "../routes.ts";
-import { plainRequestName, requestName, sessionOf, shown } from "../sessions/object.ts";
+import { changes, noBody, requestName, sessionOf, shownNow, shows } from "../sessions/object.ts";
 
 /** `GET /daemons`: the tenant's, the newest first. */
 export async function listDaemons(context: RequestContext): Promise<Response> {
@@ -16,19 +16,14 @@ export async function listDaemons(context: RequestContext): Promise<Response> {
 }
 
 /** `GET /daemons/:id`: the summary with the snapshot. */
-export const getDaemon: Handler = async (context, { id = "" }) =>
-  jsonNow(shown(context, await sessionOf(context, id, "daemon").ask("daemon", null)));
+export const getDaemon = shows("daemon", () => null);
 
 /** `GET /daemons/:id/wakes`: the newest first. */
-export const listDaemonWakes: Handler = async (context, { id = "" }) => {
-  const { query } = context;
-  const page = { limit: pageLimit(query), before: numericCursor(query) ?? Number.MAX_SAFE_INTEGER };
-  return jsonNow(numberedPage(await sessionOf(context, id, "daemon").ask("wakes", page)));
-};
+export const listDaemonWakes = shows("wakes", pageBefore, numberedPage);
 
 /** `DELETE /daemons/:id`: stops the daemon and removes all its data. */
 export const deleteDaemon: Handler = async (context, { id = "" }) => {
-  const session = sessionOf(context, id, "daemon");
+  const session = sessionOf(context, id);
   // An ordinary session is not a daemon.
   await session.ask("stop", { request: null });
   await session.ask("remove", null);
@@ -36,20 +31,15 @@ export const deleteDaemon: Handler = async (context, { id = "" }) => {
 };
 
 /** `POST /daemons/:id/wake`: wakes the daemon as soon as it is idle. */
-export const wakeDaemon: Handler = async (context, { id = "" }) => {
-  const request = await plainRequestName(context);
-  return jsonNow(shown(context, await sessionOf(context, id, "daemon").ask("wake", { request })));
-};
+export const wakeDaemon = changes("wake", noBody, (_, request) => ({ request }));
 
 /** `POST /daemons/:id/stop`: stops the daemon; repeating this changes nothing. */
-export const stopDaemon: Handler = async (context, { id = "" }) => {
-  const request = await plainRequestName(context);
-  return jsonNow(shown(context, await sessionOf(context, id, "daemon").ask("stop", { request })));
-};
+export const stopDaemon = changes("stop", noBody, (_, request) => ({ request }));
+
+const restarted = (_: unknown, request: NamedRequest) => ({ run_id: newRunId(), request });
 
 /** `POST /daemons/:id/resume`: starts the same daemon again, in the same session. */
-export const resumeDaemon: Handler = async (context, { id = "" }) =>
-  restart(context, id, await plainRequestName(context));
+export const resumeDaemon = changes("restart", noBody, restarted);
 
 /** `POST /daemons/resume {persist_path}`: the daemon that last had this path. */
 export const resumeDaemonAt: Handler = async (context) => {
@@ -57,10 +47,6 @@ export const resumeDaemonAt: Handler = async (context) => {
   const { persist_path } = body;
   const id = await directory.daemonAt(context.env, context.tenant, persist_path);
   if (id === null) throw new CallNotFound({ what: "daemon with the persist_path", id: persist_path });
-  return restart(context, id, await requestName(context, body));
+  const input = restarted(body, await requestName(context, body));
+  return shownNow(context, await sessionOf(context, id).ask("restart", input));
 };
-
-async function restart(context: RequestContext, id: string, request: NamedRequest): Promise<Response> {
-  const summary = await sessionOf(context, id, "daemon").ask("restart", { run_id: newRunId(), request });
-  return jsonNow(shown(context, summary));
-}

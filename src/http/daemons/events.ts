@@ -5,11 +5,10 @@ import type { Json } from "../../skill/manifest.ts";
 import { checkCoding, MAX_JSON_BYTES, parseJson, readBody } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { guard, sentKey } from "../guard.ts";
-import { jsonNow } from "../page.ts";
 import { checkRate } from "../rate.ts";
 import type { Handler } from "../routes.ts";
-import { requestName, sessionOf, shown } from "../sessions/object.ts";
-import { mediaType } from "../skills/media-type.ts";
+import { requestName, sessionOf, shownNow } from "../sessions/object.ts";
+import { typeOf } from "../skills/media-type.ts";
 import { type SignedCall, signedCall } from "./webhook.ts";
 
 /** Answers 202 when the event is stored. This route has no guard, since it decides itself who may call. */
@@ -22,10 +21,8 @@ export const sendEvent: Handler = async (context, { id = "" }) => {
     signed === null || signed.name === null
       ? await requestName(context, payload)
       : { name: `webhook ${signed.name}`, hash: "" };
-  return jsonNow(
-    shown(context, await sessionOf(context, id, "daemon").ask("trigger", { payload, request })),
-    202,
-  );
+  const daemon = sessionOf(context, id);
+  return shownNow(context, await daemon.ask("trigger", { payload, request }), 202);
 };
 
 /** Admits the call by its key or its signature; `null` if by its key. */
@@ -44,8 +41,8 @@ async function eventBody({ request }: RequestContext): Promise<Uint8Array<ArrayB
 }
 
 /** The event: JSON as its value, any other text unchanged. @throws InputInvalid */
-function payloadOf({ headers }: Request, text: string): Json {
-  const type = mediaType(headers.get("content-type"));
+function payloadOf(sent: Request, text: string): Json {
+  const type = typeOf(sent);
   const json = type === "" || type === "application/json" || type.endsWith("+json");
   const payload = json && text.trim() !== "" ? parseJson(text) : text;
   if (payload !== "" && payload !== null) return payload;

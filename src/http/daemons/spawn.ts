@@ -11,9 +11,8 @@ import type { DaemonSummary } from "../../session/daemon/answers.ts";
 import type { DaemonSettings, Webhook } from "../../session/daemon/rpc.ts";
 import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
-import { jsonNow } from "../page.ts";
 import { noteReplay, noteSkill } from "../run-headers.ts";
-import { requestName, sessionOf, shown } from "../sessions/object.ts";
+import { requestName, sessionOf, shownNow } from "../sessions/object.ts";
 import { idDigits, idempotencyKey } from "../skills/idempotency.ts";
 import { checkSecret } from "./webhook.ts";
 
@@ -24,7 +23,7 @@ export async function spawnDaemon(context: RequestContext): Promise<Response> {
   if (prompt === undefined) throw memberInvalid("task", "is missing: what should the daemon do?");
   const key = idempotencyKey(context.request);
   const id = `dmn_${await idDigits(context, "/daemons")}`;
-  const session = sessionOf(context, id, "daemon");
+  const session = sessionOf(context, id);
   const request = await requestName(context, body);
   await noteSkill(context, options.skill);
   if (key !== null && (await session.ask("known", { request }))) {
@@ -53,7 +52,7 @@ export async function spawnDaemon(context: RequestContext): Promise<Response> {
 
 function spawned(context: RequestContext, summary: DaemonSummary): Response {
   const located = { location: `/daemons/${summary.id}` };
-  return jsonNow(shown(context, summary), 201, { ...context.runHeaders, ...located });
+  return shownNow(context, summary, 201, { ...context.runHeaders, ...located });
 }
 
 function webhookOf(given: WebhookGiven): Webhook {

@@ -11,7 +11,7 @@ import { retirementOf } from "../../model/registry/retirements.ts";
 import { contextWindow } from "../../model/registry/window.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow } from "../page.ts";
-import { required, tokens } from "../parameters.ts";
+import { required, wholeIn } from "../parameters.ts";
 
 /** `GET /llm/info`: the target of a call that names no model. */
 export async function getModelInfo(context: RequestContext): Promise<Response> {
@@ -81,11 +81,12 @@ export async function priceTokens(context: RequestContext): Promise<Response> {
   const seller = asked === null ? provider : knownProvider(asked, registry);
   const price = priceOf(registry, seller, id);
   const by = { protocol: registry.providers.get(seller)?.api };
+  const tokens = (name: string): number => wholeIn(query, name, { otherwise: 0 });
   const usage: Usage = {
-    input_tokens: tokens(query, "input_tokens"),
-    output_tokens: tokens(query, "output_tokens"),
-    cache_read_tokens: tokens(query, "cache_read_tokens"),
-    cache_write_tokens: tokens(query, "cache_write_tokens"),
+    input_tokens: tokens("input_tokens"),
+    output_tokens: tokens("output_tokens"),
+    cache_read_tokens: tokens("cache_read_tokens"),
+    cache_write_tokens: tokens("cache_write_tokens"),
   };
   return jsonNow({ cost_usd: price === null ? 0 : costOf(usage, price, by), price_known: price !== null });
 }

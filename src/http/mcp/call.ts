@@ -6,6 +6,7 @@ import { type HullError, isFault, toHullError } from "../../errors.ts";
 import { takesAnyFile } from "../../run/agent/workspace-option.ts";
 import { logError } from "../../run/problem.ts";
 import { asJson, isObject } from "../../skill/json.ts";
+import { parsedJson } from "../../skill/json-depth.ts";
 import type { Json, JsonObject, Manifest } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
 import { checkMembers } from "../skills/input.ts";
@@ -150,16 +151,11 @@ function bodyOf(manifest: Manifest, given: JsonObject, written: Exchange["writte
     : [["input", text]];
   // A proxy skill passes a body on unchanged; other skills take it in an envelope.
   if (mode !== "proxy") return { body: `{"input":${json}}`, type: JSON_TYPE, query: [["input", text]] };
-  return { body: text, type: isJsonText(text) ? JSON_TYPE : "text/plain; charset=utf-8", query };
-}
-
-function isJsonText(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
+  return {
+    body: text,
+    type: parsedJson(text) !== undefined ? JSON_TYPE : "text/plain; charset=utf-8",
+    query,
+  };
 }
 
 /**

@@ -1,7 +1,7 @@
 /** A skill's answer as the content of an MCP tool result. */
 
 import * as z from "zod/mini";
-import { fromBase64, Gathered, toBase64, utf8OrNull } from "../../bytes.ts";
+import { fromBase64, Gathered, percentDecoded, toBase64, utf8OrNull } from "../../bytes.ts";
 import type { Artifact } from "../../engine/artifact.ts";
 import { counted } from "../../plural.ts";
 import { findFile, type NewFile, PRODUCED_TTL_MS, readFile, storeFile } from "../../run/files.ts";
@@ -166,10 +166,4 @@ function filenameIn(disposition: string | null): string | null {
 }
 
 /** A text that is not percent-encoded stays unchanged. */
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-}
+const decoded = (text: string): string => percentDecoded(text) ?? text;

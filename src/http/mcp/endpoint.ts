@@ -20,7 +20,7 @@ import { checkSentOrigin } from "../guard.ts";
 import { jsonNow } from "../page.ts";
 import { checkRate } from "../rate.ts";
 import { RUN_ID } from "../run-id.ts";
-import { isJson, mediaType } from "../skills/media-type.ts";
+import { isJson, typeOf } from "../skills/media-type.ts";
 import type { Watch } from "../skills/run.ts";
 import { EventBody, eventStream, wantsEvents } from "../sse.ts";
 import type { Exchange } from "./exchange.ts";
@@ -54,7 +54,7 @@ export async function mcp(context: RequestContext): Promise<Response> {
   const { request } = context;
   checkSentOrigin(context, true);
   checkAccept(request);
-  const type = mediaType(request.headers.get("content-type"));
+  const type = typeOf(request);
   if (!isJson(type)) throw new UnsupportedMediaType({ type, accepted: ["application/json"] });
   const limit = Math.min(MAX_MESSAGE_BYTES, context.settings.max_body_bytes);
   const text = await readText(request, limit);

@@ -1,6 +1,6 @@
 /** The files of skills as MCP resources: `skill://<slug>/<path>`, and nothing outside a bundle. */
 
-import { toBase64, utf8OrNull } from "../../bytes.ts";
+import { percentDecoded, toBase64, utf8OrNull } from "../../bytes.ts";
 import { fileNamed } from "../../skill/file-lookup.ts";
 import { skillFileName } from "../../skill/file-text.ts";
 import type { BundledFile, JsonObject } from "../../skill/manifest.ts";
@@ -55,7 +55,7 @@ export async function readResource(exchange: Exchange, { uri }: JsonObject): Pro
   const served = slug === "" ? null : await skillOf(exchange, slug);
   const files = served === null ? [] : filesOf(served);
   const shown = fileNamed(
-    decoded(path) ?? "",
+    percentDecoded(path) ?? "",
     files.map((known) => known.shown),
   );
   const file = files.find((known) => known.shown === shown);
@@ -96,14 +96,6 @@ function resource({ card, record: { manifest } }: Served, { shown: path, size }:
     size,
     ...staleMeta(card),
   };
-}
-
-function decoded(path: string): string | null {
-  try {
-    return decodeURIComponent(path);
-  } catch {
-    return null;
-  }
 }
 
 /** A path in the form for a URI (RFC 3986). */

@@ -5,36 +5,25 @@ import type { Message } from "../../engine/messages.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
 import { InputInvalid } from "../../errors/request.ts";
 import { type PublicMessage, readMessages } from "../../llm/messages.ts";
-import { readJson, readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
-import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
-import { jsonNow } from "../page.ts";
+import { modelBody, modelBodyIfAny } from "../operations.ts";
 import type { Handler } from "../routes.ts";
 import { noteReplay, withHeaders } from "../run-headers.ts";
 import { idempotencyKey } from "../skills/idempotency.ts";
-import { plainRequestName, requestName, sessionOf } from "./object.ts";
+import { changes, noBody, requestName, sessionOf } from "./object.ts";
 import { createdSession, newSessionId } from "./sessions.ts";
 
 /** `POST /sessions/:id/reset`: an empty conversation. */
-export const resetSession: Handler = async (context, { id = "" }) => {
-  const request = await plainRequestName(context);
-  return jsonNow(await sessionOf(context, id).ask("reset", { request }));
-};
+export const resetSession = changes("reset", noBody, (_, request) => ({ request }));
 
 /** `POST /sessions/:id/trim`: keeps only the last messages. */
-export const trimSession: Handler = async (context, { id = "" }) => {
-  const body = await readJson(context.request, trimBody, MAX_MODEL_BODY_BYTES);
-  const request = await requestName(context, body);
-  return jsonNow(await sessionOf(context, id).ask("trim", { ...body, request }));
-};
+export const trimSession = changes("trim", modelBody(trimBody), (body, request) => ({ ...body, request }));
 
 /** `POST /sessions/:id/inject`: a message of any role at the end of the conversation. */
-export const injectMessage: Handler = async (context, { id = "" }) => {
-  const body = await readJson(context.request, injectBody, MAX_MODEL_BODY_BYTES);
-  const request = await requestName(context, body);
-  const messages = injected(body.message);
-  return jsonNow(await sessionOf(context, id).ask("add", { messages, request }));
-};
+export const injectMessage = changes("add", modelBody(injectBody), ({ message }, request) => ({
+  messages: injected(message),
+  request,
+}));
 
 function injected(message: PublicMessage): Message[] {
   if (message.role === "system") {
@@ -48,26 +37,26 @@ function injected(message: PublicMessage): Message[] {
 }
 
 /** `POST /sessions/:id/compact`: replaces older messages by a summary. */
-export const compactSession: Handler = async (context, { id = "" }) => {
-  const body = await readJsonIfAny(context.request, compactBody, MAX_MODEL_BODY_BYTES);
-  const { strategy, keep_first, keep_last, summary = null, options = {} } = body;
-  const asks = strategy === "llm" && summary === null;
-  // Options are checked even if no model is asked.
-  const checked = asks || Object.keys(options).length > 0 ? options : null;
-  const request = await requestName(context, body);
-  const call = { strategy, keep_first, keep_last, summary, options: checked, request };
-  return jsonNow(await sessionOf(context, id).ask("compact", call));
-};
+export const compactSession = changes(
+  "compact",
+  modelBodyIfAny(compactBody),
+  ({ summary = null, options = {}, ...body }, request) => {
+    const asks = body.strategy === "llm" && summary === null;
+    // Options are checked even if no model is asked.
+    const checked = asks || Object.keys(options).length > 0 ? options : null;
+    return { ...body, summary, options: checked, request };
+  },
+);
 
 /** `POST /sessions/:id/fork`: another session that begins in the present state of this one. */
 export const forkSession: Handler = async (context, { id = "" }) => {
-  const body = await readJsonIfAny(context.request, forkBody, MAX_MODEL_BODY_BYTES);
+  const body = await modelBodyIfAny(forkBody)(context.request);
   return fork(context, id, { ...body, keep_first: null });
 };
 
 /** `POST /sessions/:id/fork-at`: a session that begins with the first messages of this one. */
 export const forkSessionAt: Handler = async (context, { id = "" }) =>
-  fork(context, id, await readJson(context.request, forkAtBody, MAX_MODEL_BODY_BYTES));
+  fork(context, id, await modelBody(forkAtBody)(context.request));
 
 async function fork(
   context: RequestContext,
@@ -83,24 +72,17 @@ async function fork(
   if (keyed && (await session.ask("known", { request }))) noteReplay(context);
   const made = await session.ask("fork", { dst, keep_first: body.keep_first, request });
   const view = await sessionOf(context, made).ask("view", null);
-  return withHeaders(createdSession(view, true), context.runHeaders);
+  return withHeaders(createdSession(context, view, true), context.runHeaders);
 }
 
-const changing =
-  (state: SessionState): Handler =>
-  async (context, { id = "" }) => {
-    const request = await plainRequestName(context);
-    return jsonNow(await sessionOf(context, id).ask("set_state", { state, request }));
-  };
+const becomes = (state: SessionState): Handler =>
+  changes("set_state", noBody, (_, request) => ({ state, request }));
 
 /** The session then accepts no runs until it is resumed. Fails while a run is under way. */
-export const archiveSession = changing("archived");
+export const archiveSession = becomes("archived");
 /** The same for an abandoned conversation; also cancels a run under way. */
-export const abandonSession = changing("abandoned");
-export const closeSession = changing("closed");
+export const abandonSession = becomes("abandoned");
+export const closeSession = becomes("closed");
 
 /** `POST /sessions/:id/resume`: makes it active again, and wakes an idle run. */
-export const resumeSession: Handler = async (context, { id = "" }) => {
-  const request = await plainRequestName(context);
-  return jsonNow(await sessionOf(context, id).ask("resume", { request }));
-};
+export const resumeSession = changes("resume", noBody, (_, request) => ({ request }));

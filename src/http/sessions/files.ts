@@ -2,6 +2,7 @@
  * `/sessions/{id}/files`: the files of a session's workspace. The guard has already decided who may see the session.
  */
 
+import { percentDecoded } from "../../bytes.ts";
 import {
   BadPath,
   BadRequest,
@@ -106,19 +107,11 @@ function rowOf({
 function filePath(request: Request): string {
   const { pathname } = new URL(request.url);
   const encoded = /^\/sessions\/[^/]+\/files\/(.*)$/.exec(pathname)?.[1] ?? "";
-  const path = decoded(encoded.replace(/\/$/, ""));
-  if (path === null) throw new BadPath({ path: encoded, reason: "is not percent-encoded UTF-8" });
+  const path = percentDecoded(encoded.replace(/\/$/, ""))?.normalize("NFC");
+  if (path === undefined) throw new BadPath({ path: encoded, reason: "is not percent-encoded UTF-8" });
   const reason = pathFault(path);
   if (reason !== null) throw new BadPath({ path, reason });
   return path;
-}
-
-function decoded(encoded: string): string | null {
-  try {
-    return decodeURIComponent(encoded).normalize("NFC");
-  } catch {
-    return null;
-  }
 }
 
 /** The condition of the request (RFC 9110 §13.1). @throws BadRequest */

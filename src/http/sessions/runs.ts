@@ -1,6 +1,5 @@
 /** Routes that start, await, stream, show and cancel the runs of a session. */
 import type * as z from "zod/mini";
-import { nothing } from "../../api/bodies/sessions.ts";
 import { newRunId } from "../../run/agent/daemon-spec.ts";
 import { callBody } from "../../run/request-bodies.ts";
 import { sessionNamed } from "../../run/session-call.ts";
@@ -8,28 +7,27 @@ import type { SessionClient } from "../../run/session-client.ts";
 import type { RunView } from "../../session/conversation/answers.ts";
 import { thrownBy } from "../../session/conversation/done.ts";
 import type { SessionOperations, StreamUntil, Wait } from "../../session/conversation/rpc.ts";
-import { readJson, readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { lastSeen, traceJson, tracePage } from "../executions.ts";
-import { anonymousRun, MAX_MODEL_BODY_BYTES } from "../operations.ts";
-import { jsonNow, numberedPage, numericCursor, pageLimit } from "../page.ts";
+import { anonymousRun, modelBody } from "../operations.ts";
+import { jsonNow, numberedPage, numericCursor, pageBefore, pageLimit } from "../page.ts";
 import type { Handler } from "../routes.ts";
 import { namedSkillHeaders } from "../run-headers.ts";
 import { idempotencyKey } from "../skills/idempotency.ts";
 import { eventStream, wantsEvents } from "../sse.ts";
 import { prefersAsync, waitIn } from "../wait.ts";
-import { requestName, sessionOf, shown } from "./object.ts";
+import { noBody, requestName, sessionOf, shownNow, shows } from "./object.ts";
 
 type Asked = z.infer<typeof callBody>;
-const read = ({ request }: RequestContext): Promise<Asked> =>
-  readJson(request, callBody, MAX_MODEL_BODY_BYTES);
+const read = modelBody(callBody);
 
 /** `POST /sessions/:id/runs`. */
-export const startRun: Handler = async (context, { id = "" }) => runIn(context, id, await read(context));
+export const startRun: Handler = async (context, { id = "" }) =>
+  runIn(context, id, await read(context.request));
 
 /** `POST /runs`: a run without a session, or in the one that the option `session_id` names. */
 export const runAgent: Handler = async (context) => {
-  const body = await read(context);
+  const body = await read(context.request);
   const id = sessionNamed(body.options);
   return id === null ? anonymousRun(context, body) : runIn(context, id, body);
 };
@@ -143,24 +141,20 @@ export const listSessionEvents: Handler = async (context, { id = "" }) => {
   const page = { after: numericCursor(query) ?? 0, limit: pageLimit(query), name: query.get("event") };
   const { data, next } = await sessionOf(context, id).ask("list_events", page);
   const events = data.map(({ seq, event, data: value }) => ({ id: `${id}:${seq}`, event, data: value }));
-  return jsonNow(shown(context, numberedPage({ data: events, next })));
+  return shownNow(context, numberedPage({ data: events, next }));
 };
 
 /** `GET /sessions/:id/runs`: the newest first, without their results. */
-export const listRuns: Handler = async (context, { id = "" }) => {
-  const { query } = context;
-  const wanted = { limit: pageLimit(query), before: numericCursor(query) ?? Number.MAX_SAFE_INTEGER };
-  return jsonNow(numberedPage(await sessionOf(context, id).ask("runs", wanted)));
-};
+export const listRuns = shows("runs", pageBefore, numberedPage);
 
-export const getRun: Handler = async (context, { id = "", run = "" }) =>
-  jsonNow(shown(context, await sessionOf(context, id).ask("run", { run_id: run })));
+export const getRun = shows("run", (_, { run = "" }) => ({ run_id: run }));
 
 /** `GET /sessions/:id/runs/:run/trace`: the run's steps so far, a page at a time. */
-export const traceRun: Handler = async (context, { id = "", run = "" }) => {
-  const page = await sessionOf(context, id).ask("trace", { run_id: run, ...tracePage(context) });
-  return jsonNow(shown(context, traceJson(page)));
-};
+export const traceRun = shows(
+  "trace",
+  (context, { run = "" }) => ({ run_id: run, ...tracePage(context) }),
+  traceJson,
+);
 
 /** `GET /sessions/:id/runs/:run/events`: the run's stored events, then future ones, up to its end. */
 export const followRun: Handler = async (context, { id = "", run = "" }) =>
@@ -168,6 +162,6 @@ export const followRun: Handler = async (context, { id = "", run = "" }) =>
 
 /** `POST /sessions/:id/runs/:run/cancel`: ends the run; has no effect on one that has ended. */
 export const cancelRun: Handler = async (context, { id = "", run = "" }) => {
-  await readJsonIfAny(context.request, nothing, MAX_MODEL_BODY_BYTES);
-  return jsonNow(shown(context, await sessionOf(context, id).ask("cancel", { run_id: run })));
+  await noBody(context.request);
+  return shownNow(context, await sessionOf(context, id).ask("cancel", { run_id: run }));
 };

@@ -4,20 +4,20 @@ import { sha256 } from "../../bytes.ts";
 import { SESSION_ID } from "../../engine/session-id.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
 import { memberInvalid } from "../../errors/member-invalid.ts";
-import { BadRequest } from "../../errors/request.ts";
 import type { Transcript } from "../../llm/transcript.ts";
 import { transcriptHistory } from "../../llm/transcript-history.ts";
+import type { SessionView } from "../../session/conversation/answers.ts";
 import { flushRows } from "../../session/index-rows.ts";
 import * as sessionIndex from "../../session/session-index.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
-import { jsonNow, numberedPage, numericCursor, pageLimit, wantedPage } from "../page.ts";
-import { flagIn, WORDS } from "../parameters.ts";
+import { jsonNow, numberedPage, pageFrom, wantedPage } from "../page.ts";
+import { flagIn, oneOf, WORDS } from "../parameters.ts";
 import type { Handler } from "../routes.ts";
 import { idDigits } from "../skills/idempotency.ts";
-import { sessionOf, shown } from "./object.ts";
+import { sessionOf, shownNow, shows } from "./object.ts";
 
 /** Characters of a session's metadata as JSON. */
 const MAX_METADATA = 16 * 1024;
@@ -35,7 +35,7 @@ export async function openSession(context: RequestContext): Promise<Response> {
   const imported = body.transcript === undefined ? null : importedFrom(body.transcript);
   const request_hash = imported === null ? null : await sha256(JSON.stringify(body));
   const { created, session } = await sessionOf(context, id).ask("open", { metadata, request_hash, imported });
-  return createdSession(session, created || body.id === undefined);
+  return createdSession(context, session, created || body.id === undefined);
 }
 
 /** @throws InvalidRequest */
@@ -53,8 +53,8 @@ export async function newSessionId(context: RequestContext, called: string): Pro
   return `ses_${await idDigits(context, called)}`;
 }
 
-export function createdSession(session: { id: string }, created: boolean): Response {
-  return jsonNow(session, created ? 201 : 200, { location: `/sessions/${session.id}` });
+export function createdSession(context: RequestContext, session: SessionView, created: boolean): Response {
+  return shownNow(context, session, created ? 201 : 200, { location: `/sessions/${session.id}` });
 }
 
 /** `GET /sessions`: the tenant's, the newest first; with `?stages=true` also the sessions of workflow stages. */
@@ -62,11 +62,10 @@ export async function listSessions(context: RequestContext): Promise<Response> {
   const wanted = wantedPage(context);
   const stages = flagIn(context.query, "stages", WORDS);
   await flushRows(context.deployment);
-  return jsonNow(shown(context, await sessionIndex.listSessions(context.env, { ...wanted, stages })));
+  return shownNow(context, await sessionIndex.listSessions(context.env, { ...wanted, stages }));
 }
 
-export const getSession: Handler = async (context, { id = "" }) =>
-  jsonNow(await sessionOf(context, id).ask("view", null));
+export const getSession = shows("view", () => null);
 
 /** `DELETE /sessions/:id`: stops its run and removes all its data. */
 export const deleteSession: Handler = async (context, { id = "" }) => {
@@ -79,30 +78,28 @@ export const sessionExists: Handler = async (context, { id = "" }) => {
   return jsonNow({ exists });
 };
 
-export const sessionLength: Handler = async (context, { id = "" }) => {
-  const { length } = await sessionOf(context, id).ask("view", null);
-  return jsonNow({ length });
-};
+export const sessionLength = shows(
+  "view",
+  () => null,
+  ({ length }) => ({ length }),
+);
 
-export const sessionAncestry: Handler = async (context, { id = "" }) => {
-  const view = await sessionOf(context, id).ask("view", null);
-  const { parent_id, child_ids, branched_at_event_index } = view;
-  return jsonNow({ parent_id, child_ids, branched_at_event_index });
-};
+export const sessionAncestry = shows(
+  "view",
+  () => null,
+  ({ parent_id, child_ids, branched_at_event_index }) => ({
+    parent_id,
+    child_ids,
+    branched_at_event_index,
+  }),
+);
 
 /** `GET /sessions/:id/messages`: the messages that the next model call would send, oldest first. */
-export const listMessages: Handler = async (context, { id = "" }) => {
-  const { query } = context;
-  const wanted = { limit: pageLimit(query), offset: numericCursor(query) ?? 0 };
-  return jsonNow(shown(context, numberedPage(await sessionOf(context, id).ask("messages", wanted))));
-};
+export const listMessages = shows("messages", pageFrom, numberedPage);
 
 /** `GET /sessions/:id/transcript`: the whole conversation, as text for readers, or as JSON with `?view=raw`. */
 export const getTranscript: Handler = async (context, { id = "" }) => {
-  const view = context.query.get("view") ?? "visible";
-  if (view !== "visible" && view !== "full" && view !== "raw") {
-    throw new BadRequest({ detail: `view must be visible, full or raw, not "${view}".` });
-  }
+  const view = oneOf(context.query, "view", ["visible", "full", "raw"]) ?? "visible";
   return sent(await sessionOf(context, id).document(view), view === "raw" ? JSON_TYPE : TEXT_TYPE);
 };
 

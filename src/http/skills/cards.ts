@@ -17,15 +17,13 @@ import { oneOf } from "../parameters.ts";
 import type { Params } from "../routes.ts";
 import { findSlug, servedTo } from "../served.ts";
 
-const DEFAULT_LIMIT = 100;
-
 /** `GET /skills`: a JSON array, paged by `Link`, with a weak validator over catalog and query. */
 export async function listSkills(context: RequestContext): Promise<Response> {
   const catalog = await servedTo(context);
   const url = new URL(context.request.url);
   const etag = `W/"${catalog.tag}"`;
   if (noneMatch(context.request, etag)) return notModified(etag);
-  const limit = pageLimit(url.searchParams, DEFAULT_LIMIT);
+  const limit = pageLimit(url.searchParams, { otherwise: 100 });
   const mode = oneOf(url.searchParams, "mode", MODES);
   const after = url.searchParams.get("cursor");
   const { page, total, next } = searchCards(

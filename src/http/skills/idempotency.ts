@@ -9,7 +9,7 @@ import { type BodyStorage, type Content, HeldBodies } from "../../run/large-body
 import type { RequestContext } from "../context.ts";
 import { callerOf } from "../execution-client.ts";
 import { prefersAsync } from "../wait.ts";
-import { mediaType } from "./media-type.ts";
+import { typeOf } from "./media-type.ts";
 
 /** Whether and how a call outlives its connection. */
 export interface DurableCall {
@@ -141,7 +141,7 @@ export function requestHash({ request }: RequestContext, input: unknown): Promis
     request.method,
     pathname,
     searchParams.toString(),
-    mediaType(request.headers.get("content-type")),
+    typeOf(request),
     // Routes that read no bot do not refuse a malformed one.
     ...(bot === null ? [] : [bot]),
   ];

@@ -14,6 +14,7 @@ import { parseWithOffset } from "../../run/json.ts";
 import { decodeUtf8 } from "../../run/utf8.ts";
 import { compactPart } from "../../skill/exact-json.ts";
 import { isObject } from "../../skill/json.ts";
+import { parsedFile } from "../../skill/json-depth.ts";
 import type { Json, JsonObject, Manifest } from "../../skill/manifest.ts";
 import {
   bodyChunks,
@@ -26,7 +27,7 @@ import {
 } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { formInput } from "./form-input.ts";
-import { accepts, isJson, isText, mediaType } from "./media-type.ts";
+import { accepts, isJson, isText, typeOf } from "./media-type.ts";
 import { areFileIds, type SentInput, sentFileIds } from "./stored-input.ts";
 
 /** Why a streamed body broke off after the run had begun. */
@@ -57,7 +58,7 @@ export async function readInput(
     return NO_INPUT;
   }
   if (manifest.method === "GET") return queryInput(request, manifest);
-  const type = mediaType(request.headers.get("content-type"));
+  const type = typeOf(request);
   if (manifest.input_schema !== undefined && !isJson(type)) {
     throw new UnsupportedMediaType({ type, accepted: ["application/json"] });
   }
@@ -204,8 +205,8 @@ function needsFile({ input_mime }: Manifest): HullError {
  */
 function namedFiles(body: Uint8Array, accepted: boolean): string[] | null {
   if (accepted) {
-    const value = jsonOrNull(body);
-    const naming = value !== null && isObject(value) && Object.keys(value).join() === "files";
+    const value = parsedFile(body);
+    const naming = isObject(value) && Object.keys(value).join() === "files";
     return naming && areFileIds(value.files) ? sentFileIds(value) : null;
   }
   const value = parseJson(decodeUtf8(body, "The body"));
@@ -213,14 +214,6 @@ function namedFiles(body: Uint8Array, accepted: boolean): string[] | null {
   checkMembers(value, ["files"], "field");
   const ids = sentFileIds(value);
   return ids.length === 0 ? null : ids;
-}
-
-function jsonOrNull(body: Uint8Array): Json {
-  try {
-    return parseJson(decodeUtf8(body, "The body"));
-  } catch {
-    return null;
-  }
 }
 
 /**

@@ -5,6 +5,11 @@ export function mediaType(header: string | null): string {
   return (header ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
 }
 
+/** The type of a body. */
+export const typeOf = ({ headers }: Request | Response): string => mediaType(headers.get("content-type"));
+
+export const isForm = (request: Request): boolean => typeOf(request) === "multipart/form-data";
+
 /** The types that an `Accept` lists, without those of the weight 0, which the client does not accept. */
 export const listedTypes = (accept: string | null): string[] =>
   (accept ?? "")

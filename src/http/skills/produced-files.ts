@@ -16,7 +16,7 @@ import type { Manifest } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonAnswer } from "../json.ts";
 import { isEventStream } from "../sse.ts";
-import { listedTypes, mediaType } from "./media-type.ts";
+import { listedTypes, typeOf } from "./media-type.ts";
 
 /**
  * `?file=PATH` selects that file, and `output: file` the only one. `Accept: multipart/mixed` selects the text followed
@@ -64,7 +64,7 @@ async function inForm(context: RequestContext, manifest: Manifest, answer: Respo
     if (more.length === 0) return fileAnswer(context, only, answer, manifest.output_mime);
   }
   if (accepted.includes("multipart/mixed") && only !== undefined) return mixedAnswer(context, files, answer);
-  const own = mediaType(answer.headers.get("content-type"));
+  const own = typeOf(answer);
   if (accepted.includes("application/json") && own !== "application/json") {
     const listed: TextWithFiles = { text: await answer.text(), files };
     return jsonAnswer(listed, { headers: headersOf(answer, "application/json") });

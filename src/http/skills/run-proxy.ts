@@ -19,7 +19,7 @@ import { grantsOf } from "../../run/variables.ts";
 import type { Manifest, SkillRecord } from "../../skill/manifest.ts";
 import { bodyChunks, discardBody } from "../body.ts";
 import type { RequestContext } from "../context.ts";
-import { accepts, mediaType } from "./media-type.ts";
+import { accepts, typeOf } from "./media-type.ts";
 import { type UpstreamBody, UpstreamReader } from "./proxy-body.ts";
 import { proxySettings, returnedHeaders, upstreamHeaders, upstreamUrl } from "./proxy-request.ts";
 
@@ -95,7 +95,7 @@ async function sentBody(
     await discardBody(context);
     return null;
   }
-  const type = mediaType(request.headers.get("content-type"));
+  const type = typeOf(request);
   if (request.body !== null && input === "file" && !accepts(input_mime, type))
     throw new UnsupportedMediaType({ type, accepted: input_mime });
   return uploadOf(request, limit, call);

@@ -41,7 +41,7 @@ import type { RequestContext } from "../context.ts";
 import { lastSeen } from "../executions.ts";
 import { jsonNow } from "../page.ts";
 import { noteReplay, noteSkill } from "../run-headers.ts";
-import { requestName, sessionOf, shown } from "../sessions/object.ts";
+import { requestName, sessionOf, shownNow } from "../sessions/object.ts";
 import { idDigits, idempotencyKey } from "../skills/idempotency.ts";
 import { eventStream, wantsEvents } from "../sse.ts";
 import { prefersAsync, waitIn } from "../wait.ts";
@@ -84,7 +84,7 @@ export async function spawnTask(context: RequestContext): Promise<Response> {
   if (later) return accepted(context, task);
   if (streaming) return followed(context, task);
   if (thrown !== null) throw thrownBy(thrown);
-  return handled(context, task, 201);
+  return spawned(context, task);
 }
 
 /** The answer when a task has begun, or has ended. */
@@ -100,7 +100,7 @@ async function again(
   body: object,
 ): Promise<Spawned | null> {
   const request = await namedRequest(context, body);
-  const session = sessionOf(context, id, "task");
+  const session = sessionOf(context, id);
   if (request === null || !(await session.ask("known", { request }))) return null;
   noteReplay(context);
   return wait
@@ -294,12 +294,12 @@ export async function runSubAgent(context: RequestContext): Promise<Response> {
   await noteSkill(context, options.skill);
   const { task: handle, thrown } = (await again(context, { id, wait }, body)) ?? (await spawn());
   if (later) return accepted(context, handle);
-  if (background) return handled(context, handle, 201);
+  if (background) return spawned(context, handle);
   if (streaming) return followed(context, handle);
   if (thrown !== null) throw thrownBy(thrown);
   const { result, error } = handle;
   if (result === null) throw thrownBy(error ?? {});
-  return jsonNow(shown(context, result), 200, context.runHeaders);
+  return shownNow(context, result, 200, context.runHeaders);
 }
 
 /** The options of the run, without those of the sub-agent. */
@@ -352,9 +352,8 @@ async function namedRequest(context: RequestContext, body: object): Promise<Name
   return idempotencyKey(context.request) === null ? null : requestName(context, body);
 }
 
-export function handled(context: RequestContext, task: TaskHandle, status = 200): Response {
-  const located = status === 200 ? {} : { location: `/tasks/${task.id}` };
-  return jsonNow(shown(context, task), status, { ...context.runHeaders, ...located });
+function spawned(context: RequestContext, task: TaskHandle): Response {
+  return shownNow(context, task, 201, { ...context.runHeaders, location: `/tasks/${task.id}` });
 }
 
 function accepted(

@@ -8,45 +8,40 @@ import * as directory from "../../session/task/directory.ts";
 import { readJson, readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow, wantedPage } from "../page.ts";
-import type { Handler } from "../routes.ts";
-import { plainRequestName, requestName, sessionOf, shown } from "../sessions/object.ts";
-import { handled } from "./spawn.ts";
+import { changes, noBody, requestName, sessionOf, shownNow, shows } from "../sessions/object.ts";
 
 /** `GET /tasks`: the tenant's, the newest first. */
 export async function listTasks(context: RequestContext): Promise<Response> {
   return jsonNow(await directory.listTasks(context.env, wantedPage(context)));
 }
 
-export const getTask: Handler = async (context, { id = "" }) =>
-  handled(context, await sessionOf(context, id, "task").ask("task", null));
+export const getTask = shows("task", () => null);
 
 /** `POST /tasks/wait`: a long poll. If a task failed, the answer is the error of the first one, once. */
 export async function waitForTasks(context: RequestContext): Promise<Response> {
   const { ids, timeout_ms = null } = await readJson(context.request, waitBody);
   const list = typeof ids === "string" ? [ids] : ids;
   const wait = { timeout_ms, until: "end" } as const;
-  const all = await Promise.all(list.map((id) => sessionOf(context, id, "task").ask("task_wait", wait)));
+  const all = await Promise.all(list.map((id) => sessionOf(context, id).ask("task_wait", wait)));
   const failed = all.find(({ thrown }) => thrown !== null);
   if (failed?.thrown) throw thrownBy(failed.thrown);
   const tasks = all.map(({ task }) => task);
-  return jsonNow(shown(context, typeof ids === "string" ? tasks[0] : tasks));
+  return shownNow(context, typeof ids === "string" ? tasks[0] : tasks);
 }
 
 /** `POST /tasks/:id/input`: gives the same agent another task. */
-export const inputTask: Handler = async (context, { id = "" }) => {
-  const body = await readJson(context.request, inputBody);
-  const request = await requestName(context, body);
-  const asked = { run_id: newRunId(), task: body.task, request };
-  return handled(context, await sessionOf(context, id, "task").ask("task_input", asked));
-};
+export const inputTask = changes(
+  "task_input",
+  (request) => readJson(request, inputBody),
+  ({ task }, request) => ({ run_id: newRunId(), task, request }),
+);
 
 /** `POST /tasks/:id/trigger`: the next cycle of a task that awaits one. */
-export const triggerTask: Handler = async (context, { id = "" }) => {
-  const body = await readJsonIfAny(context.request, triggerBody);
-  const request = await requestName(context, body);
-  const asked = { run_id: newRunId(), payload: body.payload ?? null, request };
-  return handled(context, await sessionOf(context, id, "task").ask("task_trigger", asked));
-};
+export const triggerTask = changes(
+  "task_trigger",
+  (request) => readJsonIfAny(request, triggerBody),
+  ({ payload = null }, request) => ({ run_id: newRunId(), payload, request }),
+);
 
 /** `POST /tasks/resume`: makes a closed or interrupted task accept input again, or run again immediately. */
 export async function resumeTask(context: RequestContext): Promise<Response> {
@@ -55,7 +50,7 @@ export async function resumeTask(context: RequestContext): Promise<Response> {
   const id = body.id ?? taskAt(snapshot_path);
   const request = await requestName(context, body);
   const asked = { run_id: run ? newRunId() : null, request };
-  return handled(context, await sessionOf(context, id, "task").ask("task_resume", asked));
+  return shownNow(context, await sessionOf(context, id).ask("task_resume", asked));
 }
 
 /** The task whose handle has this `snapshot_path`. */
@@ -68,7 +63,4 @@ function taskAt(path: string | undefined): string {
 }
 
 /** `POST /tasks/:id/close`: ends the task's work, and what the task delegated. */
-export const closeTask: Handler = async (context, { id = "" }) => {
-  const request = await plainRequestName(context);
-  return handled(context, await sessionOf(context, id, "task").ask("task_close", { request }));
-};
+export const closeTask = changes("task_close", noBody, (_, request) => ({ request }));

@@ -6,28 +6,16 @@ import { BadRequest } from "../../errors/request.ts";
 import { objectOf } from "../../skill/json.ts";
 import type { Json } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
-import { jsonNow } from "../page.ts";
+import { jsonNow, pageLimit } from "../page.ts";
+import { oneOf } from "../parameters.ts";
 import { type Dialect, dialectOf, withoutVendor } from "./dialect.ts";
 
-const DEFAULT_LIMIT = 20;
 /** Parameters that may differ from page to page. */
 const PAGING = ["page", "limit"];
 
-/** `?limit=`, by default 20. @throws BadRequest */
-export function limitOf(query: URLSearchParams, { min = 1, max }: { min?: number; max: number }): number {
-  const text = query.get("limit") ?? String(DEFAULT_LIMIT);
-  const limit = Number(text);
-  if (/^\d{1,6}$/.test(text) && limit >= min && limit <= max) return limit;
-  const detail = `limit must be a whole number from ${min} to ${max}, not "${firstOf(text, 32)}".`;
-  throw new BadRequest({ detail, param: "limit" });
-}
-
 /** `?order=` of OpenAI's lists: whether the oldest come first. @throws BadRequest */
-export function ascendingOf(query: URLSearchParams): boolean {
-  const order = query.get("order") ?? "desc";
-  if (order === "asc" || order === "desc") return order === "asc";
-  throw new BadRequest({ detail: `order must be asc or desc, not "${firstOf(order, 32)}".`, param: "order" });
-}
+export const ascendingOf = (query: URLSearchParams): boolean =>
+  oneOf(query, "order", ["asc", "desc"]) === "asc";
 
 /** The signature of a cursor: for one position, tenant, dialect, path and set of filters. */
 function sealOf(context: RequestContext, position: number): Promise<string> {
@@ -92,7 +80,7 @@ export async function pageWithin(
   query: URLSearchParams,
   { max, what }: { max: number; what: string },
 ): Promise<object> {
-  const limit = limitOf(query, { max });
+  const limit = pageLimit(query, { max });
   const after = await namedIn(query, "after", what, (id) => all.findIndex((item) => idOf(item) === id));
   const from = after === null ? 0 : after + 1;
   return openaiPage(all.slice(from, from + limit), all.length > from + limit);

@@ -8,13 +8,11 @@ import { isUsable, type ReadVariable } from "../../model/registry/provider-setup
 import { expand } from "../../model/registry/resolve.ts";
 import { contextWindow } from "../../model/registry/window.ts";
 import type { RequestContext } from "../context.ts";
-import { jsonNow } from "../page.ts";
+import { jsonNow, pageLimit } from "../page.ts";
 import type { Params } from "../routes.ts";
 import { servedTo } from "../served.ts";
 import { type Dialect, dialectOf } from "./dialect.ts";
-import { limitOf, namedIn } from "./lists.ts";
-
-const MAX_PAGE = 1000;
+import { namedIn } from "./lists.ts";
 
 /** A name for a model, and who owns the model. */
 interface Named {
@@ -48,7 +46,7 @@ async function anthropicPage(
   all: readonly Named[],
   query: URLSearchParams,
 ): Promise<{ page: Named[]; has_more: boolean }> {
-  const limit = limitOf(query, { max: MAX_PAGE });
+  const limit = pageLimit(query);
   const placeOf = (id: string): number => all.findIndex((model) => model.id === id);
   const after = await namedIn(query, "after_id", "model", placeOf);
   const before = await namedIn(query, "before_id", "model", placeOf);

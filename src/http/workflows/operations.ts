@@ -27,7 +27,7 @@ import type { RequestContext } from "../context.ts";
 import { jsonNow } from "../page.ts";
 import type { Handler } from "../routes.ts";
 import { MAX_FILE_BYTES, refusalOf } from "../sessions/files.ts";
-import { sessionOf, shown } from "../sessions/object.ts";
+import { sessionOf, shownNow } from "../sessions/object.ts";
 import { transcriptAnswer } from "../transcripts.ts";
 import { graphOf } from "./graphs.ts";
 import { runOfPath } from "./run-request.ts";
@@ -93,7 +93,7 @@ function partsIn(given: JsonObject, path: string): SessionParts {
 }
 
 const sessionAnswer = (context: RequestContext, parts: SessionParts): Response =>
-  jsonNow(shown(context, sessionDocument(parts)));
+  shownNow(context, sessionDocument(parts));
 
 /** `session {result}`: the session in a run's record, or in the answer to a run. */
 async function postSession(context: RequestContext): Promise<Response> {
@@ -170,7 +170,7 @@ async function postRestore(context: RequestContext): Promise<Response> {
   const { path: given } = await readJson(context.request, restoreBody);
   const whole = (await runOfPath(context, given)) ?? given;
   const [owner = "", ...rest] = whole.split("/");
-  const session = sessionOf(context, owner, rest.length === 0 ? "workflow run" : "session");
+  const session = sessionOf(context, owner);
   if (rest.length === 0)
     return sessionAnswer(context, partsIn(await session.ask("workflow", { wait: "none" }), "run"));
   const path = rest.join("/");

@@ -45,13 +45,12 @@ import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { readJson, readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { lastSeen } from "../executions.ts";
-import { jsonAnswer } from "../json.ts";
 import { accountOf } from "../llm/account.ts";
-import { jsonNow, wantedPage } from "../page.ts";
+import { wantedPage } from "../page.ts";
 import { oneOf } from "../parameters.ts";
 import type { Handler } from "../routes.ts";
 import { noteReplay, noteSkill } from "../run-headers.ts";
-import { plainRequestName, reasonIn, requestName, sessionOf, shown } from "../sessions/object.ts";
+import { changes, noBody, reasonIn, requestName, sessionOf, shownNow } from "../sessions/object.ts";
 import { idDigits, idempotencyKey } from "../skills/idempotency.ts";
 import { eventStream, wantsEvents } from "../sse.ts";
 import { prefersAsync, waitIn } from "../wait.ts";
@@ -97,7 +96,7 @@ export async function postTaskRun(context: RequestContext): Promise<Response> {
   const ended = await endOf(started.session, started.begun);
   const { stages, graph } = recordOf(ended);
   const run = taskRun(ended, { task: body.task, stages, graph: graphOf(graph) });
-  return jsonAnswer(shown(context, run), { headers: started.headers });
+  return shownNow(context, run, 200, started.headers);
 }
 
 async function wantedTask(
@@ -144,7 +143,7 @@ async function sourceOf(
 
 async function recordNamed(context: RequestContext, run: string | JsonObject): Promise<RunRecord> {
   if (typeof run === "string")
-    return recordOf(await sessionOf(context, run, "workflow run").ask("workflow", { wait: "none" }));
+    return recordOf(await sessionOf(context, run).ask("workflow", { wait: "none" }));
   const record = readRecord(run);
   if (record !== null) return record;
   const message = "is not the record of a workflow run";
@@ -171,7 +170,7 @@ interface Started {
 async function earlier(context: RequestContext, body: object): Promise<Started | null> {
   if (idempotencyKey(context.request) === null) return null;
   const run_id = await runIdOf(context);
-  const session = sessionOf(context, run_id, "workflow run");
+  const session = sessionOf(context, run_id);
   const request = await requestName(context, body);
   if (!(await session.ask("known", { request }))) return null;
   noteReplay(context);
@@ -268,13 +267,13 @@ async function answered(
   const { request } = context;
   if (wait === "none") {
     const applied = prefersAsync(request) ? { "preference-applied": "respond-async" } : {};
-    return jsonAnswer(shown(context, runResult(begun)), { status: 202, headers: { ...headers, ...applied } });
+    return shownNow(context, runResult(begun), 202, { ...headers, ...applied });
   }
   if (events) return eventStream(await session.events(run_id, lastSeen(request, run_id)), headers);
   const ended = await endOf(session, begun);
   const { code, message } = objectOf(ended.error ?? {});
   if (code === "replay_mismatch") throw new ReplayMismatch({ detail: String(message) });
-  return jsonAnswer(shown(context, runResult(ended)), { headers });
+  return shownNow(context, runResult(ended), 200, headers);
 }
 
 /**
@@ -296,22 +295,20 @@ async function endOf(session: SessionClient, now: JsonObject): Promise<JsonObjec
 /** `GET /workflows/runs`: the tenant's, the newest first. */
 export const listWorkflowRuns: Handler = async (context) => {
   const status = oneOf(context.query, "status", WORKFLOW_STATUSES);
-  return jsonNow(
-    shown(context, await directory.listWorkflowRuns(context.env, { ...wantedPage(context), status })),
-  );
+  return shownNow(context, await directory.listWorkflowRuns(context.env, { ...wantedPage(context), status }));
 };
 
 /** `GET /workflows/runs/{id}`: the run's record; with `?wait=terminal` when the run has ended. */
 export const getWorkflowRun: Handler = async (context, { id = "" }) => {
-  const session = sessionOf(context, id, "workflow run");
+  const session = sessionOf(context, id);
   const now = await session.ask("workflow", { wait: "none" });
   const waits = waitIn(context.request) === "terminal" && now.finished_at === null;
-  return jsonNow(shown(context, waits ? await endOf(session, now) : now));
+  return shownNow(context, waits ? await endOf(session, now) : now);
 };
 
 /** `GET /workflows/runs/{id}/events`: the events after `Last-Event-ID` or `?after=`, up to the run's end. */
 export const followWorkflowRun: Handler = async (context, { id = "" }) => {
-  const session = sessionOf(context, id, "workflow run");
+  const session = sessionOf(context, id);
   // A task's id means the last of its runs.
   const { id: run } = recordOf(await session.ask("workflow", { wait: "none" }));
   return eventStream(await session.events(run, lastSeen(context.request, id)));
@@ -319,42 +316,38 @@ export const followWorkflowRun: Handler = async (context, { id = "" }) => {
 
 /** `DELETE /workflows/runs/{id}`: stops the run, and removes all its data. */
 export const deleteWorkflowRun: Handler = async (context, { id = "" }) => {
-  const session = sessionOf(context, id, "workflow run");
+  const session = sessionOf(context, id);
   // An ordinary session contains no workflow run.
   await session.ask("workflow", { wait: "none" });
   await session.ask("remove", null);
   return new Response(null, { status: 204 });
 };
 
-const stop =
-  (kill: boolean): Handler =>
-  async (context, { id = "" }) => {
-    const body = await readJsonIfAny(context.request, stopBody);
-    const reason = reasonIn(body.reason) ?? (kill ? "It was killed." : "It was cancelled.");
-    const session = sessionOf(context, id, "workflow run");
-    const request = await requestName(context, body);
-    return jsonNow(shown(context, await session.ask("stopWorkflow", { kill, reason, request })));
-  };
+const stop = (kill: boolean): Handler =>
+  changes(
+    "stopWorkflow",
+    (request) => readJsonIfAny(request, stopBody),
+    (body, request) => {
+      const reason = reasonIn(body.reason) ?? (kill ? "It was killed." : "It was cancelled.");
+      return { kill, reason, request };
+    },
+  );
 export const cancelWorkflowRun = stop(false);
 export const killWorkflowRun = stop(true);
 
 /** `POST …/pause`: lets running nodes finish, and begins no further ones. */
-export const pauseWorkflowRun: Handler = async (context, { id = "" }) => {
-  const request = await plainRequestName(context);
-  const session = sessionOf(context, id, "workflow run");
-  return jsonNow(shown(context, await session.ask("pauseWorkflow", { request })));
-};
+export const pauseWorkflowRun = changes("pauseWorkflow", noBody, (_, request) => ({ request }));
 
 /** `POST …/resume`: continues a paused run; a run that ended at its `max_steps` is continued by another run. */
 export const resumeWorkflowRun: Handler = async (context, { id = "" }) => {
-  const request = await plainRequestName(context);
+  const request = await requestName(context, await noBody(context.request));
   const form = formOf(context);
   const before = await earlier(context, { resume: id });
   if (before !== null) return answered(context, before, form);
-  const session = sessionOf(context, id, "workflow run");
+  const session = sessionOf(context, id);
   const record = recordOf(await session.ask("workflow", { wait: "none" }));
   if (record.status !== "paused" || record.finished_at === null)
-    return jsonNow(shown(context, await session.ask("resumeWorkflow", { request })));
+    return shownNow(context, await session.ask("resumeWorkflow", { request }));
   const graph = graphOf(record.graph);
   const runRequest = continuing(record, graph, resumed(record, graph));
   return answered(context, await start(context, { resume: id }, runRequest), form);
@@ -371,7 +364,7 @@ async function wantedFork(
   id: string,
   { from, input = {} }: ForkRunBody,
 ): Promise<WorkflowRunRequest> {
-  const record = recordOf(await sessionOf(context, id, "workflow run").ask("workflow", { wait: "none" }));
+  const record = recordOf(await sessionOf(context, id).ask("workflow", { wait: "none" }));
   const graph = graphOf(record.graph);
   if (!Object.hasOwn(graph.nodes, from)) {
     const message = `is not a node: there is no "${from}"; the graph has ${Object.keys(graph.nodes).join(", ")}`;
@@ -387,17 +380,17 @@ async function wantedFork(
 /** `POST …/migrate {graph}` or `{workflow}`: continues the run with another graph, if that fits its journal. */
 export const migrateWorkflowRun: Handler = async (context, { id = "" }) => {
   const body = await readJson(context.request, migrateBody);
-  const session = sessionOf(context, id, "workflow run");
+  const session = sessionOf(context, id);
   const record = recordOf(await session.ask("workflow", { wait: "none" }));
   const request = await requestName(context, body);
   const repeated = idempotencyKey(context.request) !== null && (await session.ask("known", { request }));
-  if (repeated) return jsonNow(shown(context, record));
+  if (repeated) return shownNow(context, record);
   const { graph, workflow } = await sourceOf(context, body, undefined);
   const { valid, errors } = await checkGraph(context, graph);
   if (!valid) throw new WorkflowInvalid({ errors });
   const skills = await pinSkills(context, graph, record.options, record.skills ?? null);
   const to = { graph, workflow, ...(skills === undefined ? {} : { skills }) };
-  return jsonNow(shown(context, await session.ask("migrateWorkflow", { to, request })));
+  return shownNow(context, await session.ask("migrateWorkflow", { to, request }));
 };
 
 const continuing = (record: RunRecord, graph: Graph, origin: Origin): WorkflowRunRequest => ({
@@ -413,24 +406,22 @@ const continuing = (record: RunRecord, graph: Graph, origin: Origin): WorkflowRu
 });
 
 /** `POST …/signals {name, key?, payload?}`: an event for wait nodes. An event that arrives early is kept. */
-export const signalWorkflowRun: Handler = async (context, { id = "" }) => {
-  const body = await readJson(context.request, signalBody);
-  const { name, key = null, payload = null } = body;
-  const request = await requestName(context, body);
-  const event = { name, key, payload, request };
-  return jsonNow(
-    shown(context, await sessionOf(context, id, "workflow run").ask("workflowEvent", event)),
-    202,
-  );
-};
+export const signalWorkflowRun = changes(
+  "workflowEvent",
+  (request) => readJson(request, signalBody),
+  ({ name, key = null, payload = null }, request) => ({ name, key, payload, request }),
+  202,
+);
 
 /** `POST …/approvals {node, decision, reason?}`. */
-export const decideWorkflowApproval: Handler = async (context, { id = "" }) => {
-  const body = await readJson(context.request, answerBody);
-  const { node, decision, reason } = body;
-  const request = await requestName(context, body);
-  const by = context.caller.key_id ?? "local";
-  const granted = decision === "approve";
-  const answer = { node, granted, by, reason: reasonIn(reason), request };
-  return jsonNow(shown(context, await sessionOf(context, id, "workflow run").ask("answerWorkflow", answer)));
-};
+export const decideWorkflowApproval = changes(
+  "answerWorkflow",
+  (request) => readJson(request, answerBody),
+  ({ node, decision, reason }, request, { caller }) => ({
+    node,
+    granted: decision === "approve",
+    by: caller.key_id ?? "local",
+    reason: reasonIn(reason),
+    request,
+  }),
+);

@@ -26,12 +26,12 @@ import type { RequestContext } from "../../context.ts";
 import { fileHeaders } from "../../files.ts";
 import { formParts } from "../../form.ts";
 import { vendorBody } from "../../operations.ts";
-import { jsonNow } from "../../page.ts";
+import { jsonNow, pageLimit } from "../../page.ts";
 import { answerBytes, openStored } from "../../representation.ts";
 import type { Params } from "../../routes.ts";
 import { MAX_FILE_BYTES, refusalOf } from "../../sessions/files.ts";
-import { mediaType } from "../../skills/media-type.ts";
-import { ascendingOf, limitOf, namedIn, openaiPage, pageWithin } from "../lists.ts";
+import { isForm } from "../../skills/media-type.ts";
+import { ascendingOf, namedIn, openaiPage, pageWithin } from "../lists.ts";
 import { newContainer } from "./open.ts";
 
 const PREFIX = "container_01";
@@ -84,7 +84,7 @@ export async function getContainer(context: RequestContext, { id = "" }: Params)
 /** `GET /v1/containers`. Only the route of one container shows its last use. @throws BadRequest */
 export async function listContainers(context: RequestContext): Promise<Response> {
   const { env, tenant, query, deployment } = context;
-  const limit = limitOf(query, { max: MAX_LIMIT });
+  const limit = pageLimit(query, { max: MAX_LIMIT });
   const after = await namedIn(query, "after", "container", (id) =>
     openContainer(context, id).catch(goneIsNull),
   );
@@ -154,7 +154,7 @@ export async function listContainerFiles(context: RequestContext, { id = "" }: P
 /** `POST /v1/containers/:id/files`: the part `file` of a form, or a stored file by `file_id`. */
 export async function createContainerFile(context: RequestContext, { id = "" }: Params): Promise<Response> {
   const container = await openContainer(context, id);
-  if (mediaType(context.request.headers.get("content-type")) === "multipart/form-data") {
+  if (isForm(context.request)) {
     for await (const part of formParts(context.request, MAX_FILE_BYTES + FORM_BYTES)) {
       if (part.name === "file") return written(context, container, part.filename ?? "unnamed", part.body);
     }

@@ -19,10 +19,10 @@ import {
 import type { JsonObject } from "../../../skill/manifest.ts";
 import type { RequestContext } from "../../context.ts";
 import { vendorBody, vendorBodyIfAny } from "../../operations.ts";
-import { jsonNow } from "../../page.ts";
+import { jsonNow, pageLimit } from "../../page.ts";
 import type { Params } from "../../routes.ts";
 import { madeDigits } from "../../skills/idempotency.ts";
-import { ascendingOf, limitOf, namedIn, openaiPage } from "../lists.ts";
+import { ascendingOf, namedIn, openaiPage } from "../lists.ts";
 import { checkSizes, storedItems } from "../responses/ids.ts";
 import { reasoningShown, renderItem } from "../responses/render.ts";
 
@@ -90,7 +90,7 @@ export async function deleteConversation(context: RequestContext, params: Params
 export async function listConversationItems(context: RequestContext, params: Params): Promise<Response> {
   const { env, tenant, query } = context;
   const { id } = await conversationOf(context, params);
-  const limit = limitOf(query, { max: MAX_LIMIT });
+  const limit = pageLimit(query, { max: MAX_LIMIT });
   const after = await namedIn(query, "after", "item", (item) => findItem(env, tenant, id, item));
   const page = { limit: limit + 1, after: after?.seq ?? null, ascending: ascendingOf(query) };
   const found = await listItems(env, tenant, id, page);

@@ -11,14 +11,13 @@ import { findFile } from "../../../run/files.ts";
 import { removeFile } from "../../../run/stored-files.ts";
 import type { RequestContext } from "../../context.ts";
 import { answerFile } from "../../files.ts";
-import { jsonNow } from "../../page.ts";
+import { jsonNow, pageLimit } from "../../page.ts";
 import type { Params } from "../../routes.ts";
 import { type Dialect, dialectOf } from "../dialect.ts";
-import { ascendingOf, limitOf, namedIn, pageAnswer, pageOf } from "../lists.ts";
+import { ascendingOf, namedIn, pageAnswer, pageOf } from "../lists.ts";
 import { sweepAfterChange } from "../sweep.ts";
 import { readFileForm } from "./upload.ts";
 
-const MAX_LIMIT = 1000;
 const OPENAI_LIMIT = 10_000;
 /** The most ids of one request. */
 const MAX_IDS = 100;
@@ -94,7 +93,7 @@ async function listForAnthropic(context: RequestContext, query: URLSearchParams)
       throw new BadRequest({ detail: `ids may have at most ${MAX_IDS} ids.`, param: "ids" });
     return filesPage(context, await findFileRows(env, tenant, ids), MAX_IDS);
   }
-  const limit = limitOf(query, { max: MAX_LIMIT });
+  const limit = pageLimit(query);
   const after = await pageOf(context, query);
   const found = await listFileRows(env, tenant, { limit: limit + 1, after, ascending: false, purpose: null });
   return filesPage(context, found, limit);
@@ -103,7 +102,7 @@ async function listForAnthropic(context: RequestContext, query: URLSearchParams)
 /** The pages after `after_id` and before `before_id`, both with the newest file first. */
 async function listForLegacy(context: RequestContext, query: URLSearchParams): Promise<Response> {
   const { env, tenant } = context;
-  const limit = limitOf(query, { max: MAX_LIMIT });
+  const limit = pageLimit(query);
   const [before, after] = [
     await cursorOf(context, query, "before_id"),
     await cursorOf(context, query, "after_id"),
@@ -120,7 +119,7 @@ async function listForLegacy(context: RequestContext, query: URLSearchParams): P
 
 async function listForOpenai(context: RequestContext, query: URLSearchParams): Promise<Response> {
   const { env, tenant } = context;
-  const limit = query.has("limit") ? limitOf(query, { max: OPENAI_LIMIT }) : OPENAI_LIMIT;
+  const limit = pageLimit(query, { max: OPENAI_LIMIT, otherwise: OPENAI_LIMIT });
   const after = await cursorOf(context, query, "after");
   const page = { limit: limit + 1, after, ascending: ascendingOf(query), purpose: query.get("purpose") };
   return filesPage(context, await listFileRows(env, tenant, page), limit);

@@ -1,31 +1,27 @@
 /** Reads the form of an upload to `/v1/files`: one file, and fields before or after it. */
 
 import { EXPIRY_FIELDS } from "../../../api/bodies/v1.ts";
-import { bytesWithin } from "../../../bytes.ts";
-import { firstOf } from "../../../cut.ts";
 import { BadRequest, BodyTooLarge, FileRequired } from "../../../errors/request.ts";
 import type { FileRow } from "../../../registry/stored-files/rows.ts";
 import { fileIdOf } from "../../../run/files.ts";
 import { dropStoredFile, saveFile, UPLOAD_PURPOSE, unnamed } from "../../../run/stored-files.ts";
-import { decodeUtf8 } from "../../../run/utf8.ts";
 import type { Part } from "../../../tool/multipart-reader.ts";
 import type { RequestContext } from "../../context.ts";
 import { keptType } from "../../files.ts";
-import { formParts } from "../../form.ts";
+import { fieldText, formParts } from "../../form.ts";
 import { madeDigits } from "../../skills/idempotency.ts";
-import { mediaType } from "../../skills/media-type.ts";
+import { isForm } from "../../skills/media-type.ts";
 import { dialectOf } from "../dialect.ts";
 
 /** Bytes of a form without its file. */
 const FORM_BYTES = 64 * 1024;
-const MAX_FIELD_BYTES = 4096;
 const MAX_NAME = 255;
 
 /** Stores the file of a form. @throws FileRequired BodyTooLarge BadRequest StorageQuotaExceeded */
 export async function readFileForm(context: RequestContext): Promise<FileRow> {
   const { request, settings, env, tenant } = context;
   const { max_file_bytes: limit } = settings.limits;
-  if (mediaType(request.headers.get("content-type")) !== "multipart/form-data") {
+  if (!isForm(request)) {
     throw new FileRequired({ hint: "Send it as multipart/form-data in the part file." });
   }
   const fields = new Map<string, string>();
@@ -34,7 +30,7 @@ export async function readFileForm(context: RequestContext): Promise<FileRow> {
   let row: FileRow | null = null;
   try {
     for await (const part of parts) {
-      if (part.filename === null && part.name !== "file") fields.set(part.name, await fieldOf(part));
+      if (part.filename === null && part.name !== "file") fields.set(part.name, await fieldText(part));
       else if (row !== null) throw new BadRequest({ detail: "An upload holds one file.", param: "file" });
       else if (part.name === "file") {
         const named = nameAndType(part);
@@ -47,7 +43,7 @@ export async function readFileForm(context: RequestContext): Promise<FileRow> {
             for await (const behind of parts) {
               if (behind.filename !== null)
                 throw new BadRequest({ detail: "An upload holds one file.", param: "file" });
-              fields.set(behind.name, await fieldOf(behind));
+              fields.set(behind.name, await fieldText(behind));
             }
             return settled(context, fields);
           },
@@ -62,13 +58,6 @@ export async function readFileForm(context: RequestContext): Promise<FileRow> {
   }
   if (row === null) throw new FileRequired({ hint: "The form has no part file." });
   return row;
-}
-
-async function fieldOf({ name, body }: Part): Promise<string> {
-  const param = firstOf(name, 64);
-  const bytes = await bytesWithin(body, MAX_FIELD_BYTES);
-  if (bytes === null) throw new BadRequest({ detail: `The field ${param} is too long.`, param });
-  return decodeUtf8(bytes, `The field ${param}`);
 }
 
 async function* upTo(body: AsyncIterable<Uint8Array>, limit: number): AsyncGenerator<Uint8Array, void> {

@@ -26,12 +26,13 @@ import type { Card } from "../../../skill/manifest.ts";
 import { MAX_JSON_BYTES } from "../../body.ts";
 import type { RequestContext } from "../../context.ts";
 import { vendorBody } from "../../operations.ts";
-import { jsonNow } from "../../page.ts";
+import { jsonNow, pageLimit } from "../../page.ts";
+import { oneOf } from "../../parameters.ts";
 import { answerBytes, openStored } from "../../representation.ts";
 import type { Params } from "../../routes.ts";
 import { madeId } from "../../skills/idempotency.ts";
 import { type Dialect, dialectOf } from "../dialect.ts";
-import { ascendingOf, limitOf, namedIn, pageAnswer, pageOf } from "../lists.ts";
+import { ascendingOf, namedIn, pageAnswer, pageOf } from "../lists.ts";
 import { sweepAfterChange } from "../sweep.ts";
 import {
   deletedSkill,
@@ -112,18 +113,15 @@ export async function listStoredSkills(context: RequestContext): Promise<Respons
 async function skillsPage(context: RequestContext, dialect: Dialect): Promise<Response> {
   const { env, tenant, query } = context;
   const openai = dialect === "openai";
-  const limit = limitOf(query, { min: openai ? 0 : 1, max: SKILLS_LIMIT[dialect] });
-  const source = openai ? "custom" : (query.get("source") ?? "custom");
-  if (!["custom", "anthropic", "plugin"].includes(source)) {
-    throw new BadRequest({ detail: "source must be custom, anthropic or plugin.", param: "source" });
-  }
+  const limit = pageLimit(query, { min: openai ? 0 : 1, max: SKILLS_LIMIT[dialect] });
+  const source = (openai ? null : oneOf(query, "source", ["custom", "anthropic", "plugin"])) ?? "custom";
   if (source === "plugin") return listPublished(context, limit);
   const answer = (rows: readonly StoredSkill[], most: number): Promise<Response> =>
     pageAnswer(context, { rows, limit: most }, skillDocument, ({ created_us }) => created_us);
   if (source !== "custom") return answer([], limit);
   const wanted = query.get("query");
   if (wanted !== null) {
-    const found = await searchedSkills(context, wanted, query.get("top_k"));
+    const found = await searchedSkills(context, wanted);
     return answer(found, found.length);
   }
   const named = () => namedIn(query, "after", "skill", (id) => findSkill(env, tenant, id));
@@ -250,7 +248,7 @@ export async function listStoredSkillVersions(context: RequestContext, params: P
   const { env, tenant, query } = context;
   const dialect = dialectOf(context);
   const openai = dialect === "openai";
-  const limit = limitOf(query, { min: openai ? 0 : 1, max: VERSIONS_LIMIT[dialect] });
+  const limit = pageLimit(query, { min: openai ? 0 : 1, max: VERSIONS_LIMIT[dialect] });
   const { id } = await skillOf(context, params);
   const ascending = openai ? ascendingOf(query) : dialect === "anthropic_legacy";
   const named = () => namedIn(query, "after", "version", (name) => findVersion(env, tenant, id, name));

@@ -4,25 +4,18 @@ import { indexTokens, wordScores, wordsOf } from "../../../engine/tool-vault/bm2
 import { BadRequest } from "../../../errors/request.ts";
 import { type StoredSkill, skillsWithWords } from "../../../registry/stored-skills/rows.ts";
 import type { RequestContext } from "../../context.ts";
+import { wholeIn } from "../../parameters.ts";
 
 /** Most characters of a query. */
 const MAX_QUERY = 4000;
-const DEFAULT_TOP = 5;
-const MAX_TOP = 100;
 
 /**
  * The skills that fit a query best, the best one first. Names count twice, labels and descriptions once.
  * @throws BadRequest
  */
-export async function searchedSkills(
-  { env, tenant }: RequestContext,
-  query: string,
-  topK: string | null,
-): Promise<StoredSkill[]> {
-  const top = Number(topK ?? DEFAULT_TOP);
-  if (!Number.isInteger(top) || top < 1 || top > MAX_TOP) {
-    throw new BadRequest({ detail: `top_k must be a whole number from 1 to ${MAX_TOP}.`, param: "top_k" });
-  }
+export async function searchedSkills(context: RequestContext, query: string): Promise<StoredSkill[]> {
+  const { env, tenant } = context;
+  const top = wholeIn(context.query, "top_k", { min: 1, max: 100, otherwise: 5 });
   if (query.length > MAX_QUERY) {
     throw new BadRequest({ detail: `query may have at most ${MAX_QUERY} characters.`, param: "query" });
   }

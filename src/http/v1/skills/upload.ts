@@ -1,23 +1,21 @@
 /** Reads the form of an upload to `/v1/skills`: single files or a zip, and the other fields. */
 import { SKILL_FIELDS } from "../../../api/bodies/v1.ts";
-import { join } from "../../../bytes.ts";
+import { bytesWithin } from "../../../bytes.ts";
 import { BadRequest, BodyTooLarge, BundleInvalid } from "../../../errors/request.ts";
 import { bundledVersion, type NewVersion } from "../../../registry/stored-skills/rows.ts";
-import { decodeUtf8 } from "../../../run/utf8.ts";
 import { ArchiveRefused } from "../../../skill/archive-paths.ts";
 import type { SourceFile } from "../../../skill/bundle.ts";
 import type { UploadRules } from "../../../skill/stored-skill.ts";
 import { readZip, ZipTooLarge } from "../../../skill/zip.ts";
 import type { RequestContext } from "../../context.ts";
-import { formParts } from "../../form.ts";
-import { mediaType } from "../../skills/media-type.ts";
+import { fieldText, formParts } from "../../form.ts";
+import { isForm } from "../../skills/media-type.ts";
 import { type Dialect, dialectOf } from "../dialect.ts";
 import { VENDORS } from "./vendor.ts";
 
 /** The most members of a zip; a form may have a few more parts for its fields. */
 const MAX_MEMBERS = 10_000;
 const MAX_PARTS = MAX_MEMBERS + 10;
-const MAX_FIELD_BYTES = 4096;
 const OPENAI_LIMITS = { files: 500, file_bytes: 25 * 1024 * 1024 };
 const MAX_LABEL = { anthropic: 255, anthropic_legacy: 64 };
 /** The parts that hold files. */
@@ -48,7 +46,7 @@ interface SentSkill {
  */
 export async function readSentSkill(context: RequestContext): Promise<SentSkill> {
   const { request, settings } = context;
-  if (mediaType(request.headers.get("content-type")) !== "multipart/form-data") {
+  if (!isForm(request)) {
     throw new BundleInvalid({
       reason: "it has no SKILL.md; send its files as multipart/form-data in files[]",
     });
@@ -105,23 +103,15 @@ async function readParts(
   const parts: SentFile[] = [];
   const fields = new Map<string, string>();
   try {
-    for await (const { name, filename, body } of formParts(request, limit, MAX_PARTS)) {
-      const isFile = filename !== null && FILE_PARTS.includes(name);
-      const chunks: Uint8Array[] = [];
-      let length = 0;
-      for await (const chunk of body) {
-        length += chunk.length;
-        if (!isFile && length > MAX_FIELD_BYTES) {
-          if (SKILL_FIELDS.includes(name))
-            throw new BadRequest({ detail: `The field ${name} is too long.`, param: name });
-          break;
-        }
-        // The next read may reuse this memory, so the bytes are copied.
-        chunks.push(chunk.slice());
+    for await (const part of formParts(request, limit, MAX_PARTS)) {
+      const { name, filename, body } = part;
+      if (filename === null || !FILE_PARTS.includes(name)) {
+        fields.set(name, SKILL_FIELDS.includes(name) ? await fieldText(part) : "");
+        continue;
       }
-      const bytes = new Uint8Array(join(chunks));
-      if (isFile) parts.push({ name: filename, bytes });
-      else fields.set(name, SKILL_FIELDS.includes(name) ? decodeUtf8(bytes, `The field ${name}`) : "");
+      const bytes = await bytesWithin(body, limit);
+      if (bytes === null) throw tooLarge(limit);
+      parts.push({ name: filename, bytes });
     }
   } catch (error) {
     if (error instanceof BodyTooLarge) throw tooLarge(limit);
