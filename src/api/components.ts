@@ -28,16 +28,9 @@ export class Components {
     return made;
   }
 
-  response(name: string, value: JsonObject): JsonObject {
-    return ref("responses", this.#enter("responses", name, value));
-  }
-
-  body(name: string, value: JsonObject): JsonObject {
-    return ref("requestBodies", this.#enter("requestBodies", name, value));
-  }
-
-  schema(name: string, value: JsonObject): JsonObject {
-    return ref("schemas", this.#enter("schemas", name, value));
+  /** Enters a value, and returns the reference to it. */
+  ref(kind: Kind, name: string, value: JsonObject): JsonObject {
+    return ref(kind, this.#enter(kind, name, value));
   }
 
   /** All entered values of a kind by name, in the order of entry. */

@@ -119,13 +119,14 @@ function requestBody(manifest: Manifest, components: Components): JsonObject | n
   const { mode, input, input_schema, slug } = manifest;
   if (mode === "static-file") return null;
   if (input === "none") return null;
-  if (mode === "proxy") return components.body("any", { content: { "*/*": {} } });
+  if (mode === "proxy") return components.ref("requestBodies", "any", { content: { "*/*": {} } });
   if (input === "file") return fileBody(manifest, components);
-  if (mayBeFile(manifest)) return components.once("llm body", () => components.body("text.llm", llmBody()));
+  if (mayBeFile(manifest))
+    return components.once("llm body", () => components.ref("requestBodies", "text.llm", llmBody()));
   if (input_schema === undefined)
-    return components.once("text body", () => components.body("text", textBody(false)));
+    return components.once("text body", () => components.ref("requestBodies", "text", textBody(false)));
   const embedded = embeddedSchema(input_schema, `urn:hull:input-schema:${slug}`);
-  const schema = embedded === null ? {} : components.schema(`input.${slug}`, embedded);
+  const schema = embedded === null ? {} : components.ref("schemas", `input.${slug}`, embedded);
   const envelope: JsonObject = {
     type: "object",
     required: ["input"],
@@ -163,7 +164,7 @@ function fileBody({ mode, input_mime }: Manifest, components: Components): JsonO
   content["application/json"] = { schema: isFile ? { anyOf: [names, {}] } : names };
   const own = mode === "llm" ? ["llm"] : [];
   const name = ["file", ...own, ...input_mime.map(componentName)].join(".");
-  return components.body(name, { required: true, description: "A file", content });
+  return components.ref("requestBodies", name, { required: true, description: "A file", content });
 }
 
 /** @param inSession whether it may name the session of the call */
@@ -210,7 +211,7 @@ function answers(manifest: Manifest, method: string, components: Components): Js
       : runHeaders(...(output === "file" ? ["content-disposition", "x-hull-note"] : []));
   const name = [mode, output, ...(output_mime === undefined ? [] : [componentName(output_mime)])].join(".");
   return {
-    200: components.response(name, answer("The skill's answer", content, headers)),
+    200: components.ref("responses", name, answer("The skill's answer", content, headers)),
     202: ref("responses", "Accepted"),
   };
 }
@@ -222,7 +223,8 @@ function fileAnswers(manifest: Manifest, method: string, components: Components)
   const part =
     method === "get"
       ? {
-          206: components.response(
+          206: components.ref(
+            "responses",
             `${name}.part`,
             answer("A range of the file", { ...content }, runHeaders("etag", "content-disposition")),
           ),
@@ -231,7 +233,7 @@ function fileAnswers(manifest: Manifest, method: string, components: Components)
   if (streams(manifest)) content["text/event-stream"] = { schema: ref("schemas", "Events") };
   const whole = answer("The file", content, runHeaders("etag", "content-disposition"));
   return {
-    200: components.response(name, whole),
+    200: components.ref("responses", name, whole),
     ...part,
     ...(method === "get" ? { 304: ref("responses", "NotModified") } : {}),
   };

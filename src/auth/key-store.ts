@@ -15,12 +15,8 @@ const COLUMNS = "id, prefix, tenant, scopes, name, created_at";
 const KEYS = `SELECT ${COLUMNS}, used_at AS last_used_at FROM api_keys LEFT JOIN api_key_uses USING (id)`;
 const tables = ({ DB }: Bindings): Tables => new Tables(DB, API_KEYS + API_KEY_USES);
 
-interface NewKey {
-  /** `key_<32 hex digits>`. */
-  id: string;
-  tenant: string;
+interface NewKey extends Pick<ApiKey, "id" | "tenant" | "name"> {
   scopes: readonly Scope[];
-  name: string | null;
 }
 
 /** Stores a new key, but not the key itself, unless there is one with this id. @param keyFor the key with this id */
@@ -69,11 +65,6 @@ export async function hasKeys(env: Bindings): Promise<boolean> {
   return (await tables(env).first(z.unknown(), "SELECT 1 FROM api_keys LIMIT 1")) !== null;
 }
 
-interface KeyPage {
-  data: ApiKey[];
-  next_cursor: string | null;
-}
-
 /**
  * Keys in the order of creation, a page at a time.
  * @param tenant `null`: all tenants
@@ -82,7 +73,7 @@ interface KeyPage {
 export async function listKeys(
   env: Bindings,
   { tenant, limit, cursor }: { tenant: string | null; limit: number; cursor: string | null },
-): Promise<KeyPage> {
+) {
   const [after, id] = cursor === null ? ["", ""] : position(cursor);
   const keys = await tables(env).rows(
     keyRowShape,

@@ -41,8 +41,8 @@ export function createApp(): App {
   // Wrangler and Cloudflare have tools of their own at these paths. Hull serves nothing there, and says so with or
   // without a key.
   for (const path of ["/cdn-cgi", "/cdn-cgi/:path{.+}"]) router.add(path, notFound);
-  router.add("/favicon.ico", favicon);
-  router.add("/console", consoleStart);
+  router.add("/favicon.ico", onlyRead(favicon));
+  router.add("/console", onlyRead(consoleStart));
   for (const [path, handle] of fixedRoutes(withConsole(handlerOf))) router.add(path, handle);
   return {
     async fetch(request, env, execution) {
@@ -75,6 +75,14 @@ async function answer(router: Router<Handler>, context: RequestContext, path: st
   const found = router.find(path);
   return found === null ? skillRoute(context, path) : found.target(context, found.params);
 }
+
+/** Answers GET and HEAD at a path that for other methods is like any unknown one. */
+const onlyRead =
+  (answer: () => Response): Handler =>
+  (context) =>
+    ["GET", "HEAD"].includes(context.request.method)
+      ? answer()
+      : skillRoute(context, routePath(context.request.url));
 
 function notFound({ request }: RequestContext): never {
   throw new NotFound({ path: routePath(request.url) });

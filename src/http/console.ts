@@ -17,7 +17,7 @@ import { jsonAnswer } from "./json.ts";
 import { routePath } from "./path.ts";
 import type { Handler } from "./routes.ts";
 import { findSlug, servedTo } from "./served.ts";
-import { runSkill, skillRoute } from "./skills/routes.ts";
+import { runSkill } from "./skills/routes.ts";
 
 type HandlerOf<Id> = (id: Id) => Handler;
 
@@ -38,12 +38,8 @@ export function withConsole(handlerOf: HandlerOf<Operation>): HandlerOf<Operatio
   };
 }
 
-/** `GET /console`: redirects to the start page, with or without a key. Hull answers other methods with 404. */
-export function consoleStart(context: RequestContext): Response | Promise<Response> {
-  const { method } = context.request;
-  if (method !== "GET" && method !== "HEAD") return skillRoute(context, "/console");
-  return new Response(null, { status: 302, headers: { location: "/" } });
-}
+/** `GET /console`: redirects to the start page, with or without a key. */
+export const consoleStart = (): Response => new Response(null, { status: 302, headers: { location: "/" } });
 
 /** `GET /`: the skills as a page, or a few facts as JSON for programs. */
 async function index(context: RequestContext, show: Handler): Promise<Response> {

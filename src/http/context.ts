@@ -25,6 +25,13 @@ export function requestIdOf(request: Request): string {
   return /^[A-Za-z0-9._-]{8,128}$/.test(sent) ? sent : crypto.randomUUID();
 }
 
+/** The bot that a header or a parameter names. @throws BadRequest */
+export function botOf(name: string, bot: string | null): string | null {
+  if (bot === null || BOT_ID.test(bot)) return bot;
+  const what = "an id of 1 to 128 characters A-Za-z0-9._:-, the first a letter or digit";
+  throw new BadRequest({ detail: `${name} must be ${what}, not "${firstOf(bot, 128)}".` });
+}
+
 export class RequestContext implements RunContext {
   readonly deployment: Deployment;
   readonly env: Bindings;
@@ -140,10 +147,7 @@ export class RequestContext implements RunContext {
 
   /** @throws BadRequest */
   get bot(): string | null {
-    const bot = this.request.headers.get("x-hull-bot");
-    if (bot === null || BOT_ID.test(bot)) return bot;
-    const what = "an id of 1 to 128 characters A-Za-z0-9._:-, the first a letter or digit";
-    throw new BadRequest({ detail: `x-hull-bot must be ${what}, not "${firstOf(bot, 128)}".` });
+    return botOf("x-hull-bot", this.request.headers.get("x-hull-bot"));
   }
 
   /** Sets the caller; only the guard calls this. */

@@ -5,12 +5,13 @@
 
 import type { ShownUpload } from "../api/answers/skills.ts";
 import { namedSkillBody } from "../api/bodies/publishing.ts";
+import { pageOfRows } from "../database.ts";
 import { BundleInvalid, SkillNotFound, UnsupportedMediaType } from "../errors/request.ts";
 import type { LoadedCatalog } from "../registry/published.ts";
 import { findBundle } from "../registry/stored-skills/bundles.ts";
 import { findSkill, findVersion } from "../registry/stored-skills/rows.ts";
 import { publishedHolder } from "../registry/tenant-catalog.ts";
-import { listUploads as pageOfUploads, type Upload, uploadedVersions } from "../registry/uploads.ts";
+import { type Upload, uploadedVersions, listUploads as uploadsAfter } from "../registry/uploads.ts";
 import { readWhole } from "../run/large-body.ts";
 import { dropSkill, uploadSkill } from "../run/upload.ts";
 import { grantedTo } from "../run/variables.ts";
@@ -81,16 +82,11 @@ export async function listUploads(context: RequestContext): Promise<Response> {
   const limit = pageLimit(query);
   const { tenant, operator } = context.caller;
   const owner = (operator ? query.get("tenant") : null) ?? tenant;
-  const uploads = await pageOfUploads(context.env, {
-    owner,
-    after: query.get("cursor") ?? "",
-    limit: limit + 1,
-  });
+  const after = query.get("cursor") ?? "";
+  const uploads = await uploadsAfter(context.env, { owner, after, limit: limit + 1 });
   const catalog = await context.deployment.registry.catalog(context.background);
-  const page = uploads.slice(0, limit);
-  const next = uploads.length > limit ? (page.at(-1)?.slug ?? null) : null;
-  const data = page.map((upload) => shown(upload, catalog));
-  return jsonNow({ data, next_cursor: next });
+  const { data, next_cursor } = pageOfRows(uploads, limit, ({ slug }) => slug);
+  return jsonNow({ data: data.map((upload) => shown(upload, catalog)), next_cursor });
 }
 
 function shown(upload: Upload, catalog: LoadedCatalog): ShownUpload {

@@ -1,7 +1,7 @@
 /** Daemons that skills declare, the sweep, and signed events. */
 import { createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { sweepDaemons } from "../../src/http/daemons/sweep.ts";
+import { sweepAll } from "../../src/http/sweep.ts";
 import { movePointer, storedPointer } from "../../src/registry/pointer.ts";
 import { readPointer } from "../../src/registry/published.ts";
 import { removeUpload } from "../../src/registry/upload-changes.ts";
@@ -26,7 +26,7 @@ const declared = async (): Promise<Body | undefined> =>
 const get = async (id: unknown): Promise<Body> => (await client.fetch(`/daemons/${id}`)).json<Body>();
 const sweep = async (isolate = Object.assign({}, env, LOCAL)): Promise<void> => {
   const work: Promise<unknown>[] = [];
-  await sweepDaemons(isolate, (promise) => void work.push(promise));
+  await sweepAll(isolate, (promise) => void work.push(promise), Date.now());
   await Promise.allSettled(work);
 };
 const until = async (id: unknown, wanted: Body): Promise<Body> => {

@@ -11,9 +11,9 @@ import type { DaemonSummary } from "../../session/daemon/answers.ts";
 import type { DaemonSettings, Webhook } from "../../session/daemon/rpc.ts";
 import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
-import { noteReplay, noteSkill } from "../run-headers.ts";
-import { requestName, sessionOf, shownNow } from "../sessions/object.ts";
-import { idDigits, idempotencyKey } from "../skills/idempotency.ts";
+import { noteSkill } from "../run-headers.ts";
+import { isRepeated, requestName, sessionOf, shownNow } from "../sessions/object.ts";
+import { idDigits } from "../skills/idempotency.ts";
 import { checkSecret } from "./webhook.ts";
 
 export async function spawnDaemon(context: RequestContext): Promise<Response> {
@@ -21,15 +21,11 @@ export async function spawnDaemon(context: RequestContext): Promise<Response> {
   const { task, prompt = task, system = null, name = null, webhook: given, ...further } = body;
   const { state_dir, persist_path = state_dir, queue_capacity, event_queue_capacity, ...options } = further;
   if (prompt === undefined) throw memberInvalid("task", "is missing: what should the daemon do?");
-  const key = idempotencyKey(context.request);
   const id = `dmn_${await idDigits(context, "/daemons")}`;
   const session = sessionOf(context, id);
   const request = await requestName(context, body);
   await noteSkill(context, options.skill);
-  if (key !== null && (await session.ask("known", { request }))) {
-    noteReplay(context);
-    return spawned(context, await session.ask("rested", null));
-  }
+  if (await isRepeated(context, session, body)) return spawned(context, await session.ask("rested", null));
   const hook = given === undefined ? null : webhookOf(given);
   if (hook !== null) checkSecret(context.settings, hook);
   const folder = persist_path ?? daemonFolder(id);

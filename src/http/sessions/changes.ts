@@ -8,9 +8,8 @@ import { type PublicMessage, readMessages } from "../../llm/messages.ts";
 import type { RequestContext } from "../context.ts";
 import { modelBody, modelBodyIfAny } from "../operations.ts";
 import type { Handler } from "../routes.ts";
-import { noteReplay, withHeaders } from "../run-headers.ts";
-import { idempotencyKey } from "../skills/idempotency.ts";
-import { changes, noBody, requestName, sessionOf } from "./object.ts";
+import { withHeaders } from "../run-headers.ts";
+import { changes, isRepeated, noBody, requestName, sessionOf } from "./object.ts";
 import { createdSession, newSessionId } from "./sessions.ts";
 
 /** `POST /sessions/:id/reset`: an empty conversation. */
@@ -68,8 +67,7 @@ async function fork(
   const { pathname } = new URL(context.request.url);
   const dst = body.dst ?? (await newSessionId(context, pathname));
   const session = sessionOf(context, id);
-  const keyed = idempotencyKey(context.request) !== null;
-  if (keyed && (await session.ask("known", { request }))) noteReplay(context);
+  await isRepeated(context, session, body);
   const made = await session.ask("fork", { dst, keep_first: body.keep_first, request });
   const view = await sessionOf(context, made).ask("view", null);
   return withHeaders(createdSession(context, view, true), context.runHeaders);

@@ -3,6 +3,7 @@
  */
 
 import { percentDecoded } from "../../bytes.ts";
+import { pageOfRows } from "../../database.ts";
 import {
   BadPath,
   BadRequest,
@@ -40,9 +41,8 @@ export const listSessionFiles = inWorkspace(async (context, workspace) => {
   const { query } = context;
   const limit = pageLimit(query);
   const files = await workspace.listFiles(query.get("cursor"), limit + 1);
-  const page = files.slice(0, limit);
-  const next = files.length > limit ? (page.at(-1)?.path ?? null) : null;
-  return jsonNow({ data: page.map(rowOf), next_cursor: next });
+  const { data, next_cursor } = pageOfRows(files, limit, ({ path }) => path);
+  return jsonNow({ data: data.map(rowOf), next_cursor });
 });
 
 /** `GET /sessions/:id/files/{path}`: the bytes, whole or a range of them. */

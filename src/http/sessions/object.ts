@@ -8,6 +8,7 @@ import { readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow } from "../page.ts";
 import type { Handler, Params } from "../routes.ts";
+import { noteReplay } from "../run-headers.ts";
 import { callName, idempotencyKey } from "../skills/idempotency.ts";
 
 /** An answer of a session, without secrets. */
@@ -38,6 +39,25 @@ export async function requestName(context: RequestContext, body: unknown): Promi
   const { pathname } = new URL(context.request.url);
   const hash = await sha256(JSON.stringify([context.request.method, pathname, body]));
   return { name: await callName(context, key, pathname), hash };
+}
+
+/** A name for a request with an `Idempotency-Key`; `null` if it has none. */
+export const keyedName = async (context: RequestContext, body: unknown): Promise<NamedRequest | null> =>
+  idempotencyKey(context.request) === null ? null : requestName(context, body);
+
+/**
+ * Whether an earlier request with the same `Idempotency-Key` has changed the session; the answer's headers then say so.
+ * @throws IdempotencyKeyReused
+ */
+export async function isRepeated(
+  context: RequestContext,
+  session: SessionClient,
+  body: unknown,
+): Promise<boolean> {
+  const request = await keyedName(context, body);
+  const repeated = request !== null && Boolean(await session.ask("known", { request }));
+  if (repeated) noteReplay(context);
+  return repeated;
 }
 
 /** The body of an operation without members. @throws InputInvalid if it has any */

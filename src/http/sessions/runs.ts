@@ -13,10 +13,9 @@ import { anonymousRun, modelBody } from "../operations.ts";
 import { jsonNow, numberedPage, numericCursor, pageBefore, pageLimit } from "../page.ts";
 import type { Handler } from "../routes.ts";
 import { namedSkillHeaders } from "../run-headers.ts";
-import { idempotencyKey } from "../skills/idempotency.ts";
 import { eventStream, wantsEvents } from "../sse.ts";
 import { prefersAsync, waitIn } from "../wait.ts";
-import { noBody, requestName, sessionOf, shownNow, shows } from "./object.ts";
+import { keyedName, noBody, sessionOf, shownNow, shows } from "./object.ts";
 
 type Asked = z.infer<typeof callBody>;
 const read = modelBody(callBody);
@@ -45,7 +44,7 @@ export async function runIn(
   const { request } = context;
   const wait = waitIn(request);
   const streaming = wantsEvents(request) !== "no" && wait !== "none";
-  const name = idempotencyKey(request) === null ? null : await requestName(context, body);
+  const name = await keyedName(context, body);
   const session = sessionOf(context, id);
   const asked = newRun(context, body, called);
   context.runHeaders = { ...context.runHeaders, ...(await namedSkillHeaders(context, body.options?.skill)) };

@@ -2,8 +2,6 @@
 
 import type { ShownConfig } from "../../api/answers/skills.ts";
 import { configBody } from "../../api/bodies/publishing.ts";
-import { firstOf } from "../../cut.ts";
-import { BadRequest } from "../../errors/request.ts";
 import { refusedAt } from "../../llm/prepare.ts";
 import {
   readSecrets,
@@ -19,23 +17,23 @@ import {
   STORED_LAYERS,
   type StoredLayer,
 } from "../../skill/config/effective.ts";
-import { BOT_ID, type GivenValue, readGiven } from "../../skill/config/given.ts";
+import { type GivenValue, readGiven } from "../../skill/config/given.ts";
 import type { ConfigParam, SkillRecord } from "../../skill/manifest.ts";
 import { readJson } from "../body.ts";
-import type { RequestContext } from "../context.ts";
+import { botOf, type RequestContext } from "../context.ts";
 import { jsonNow } from "../page.ts";
 import type { Params } from "../routes.ts";
 import { findSlug } from "../served.ts";
 
 /** The effective values, for every bot or for one, and where each comes from; for secrets only whether they are set. */
 export async function getConfig(context: RequestContext, { slug = "" }: Params): Promise<Response> {
-  const bot = botIn(context);
+  const bot = botOf("bot", context.query.get("bot"));
   return jsonNow(await shown(context, await recordOf(context, slug), bot));
 }
 
 /** Sets all values in the body, or none; `null` resets a value to the layer below. */
 export async function putConfig(context: RequestContext, { slug = "" }: Params): Promise<Response> {
-  const bot = botIn(context);
+  const bot = botOf("bot", context.query.get("bot"));
   const record = await recordOf(context, slug);
   const { tools } = await readJson(context.request, configBody);
   const layer = bot === null ? "global" : "per_bot";
@@ -51,15 +49,6 @@ export async function putConfig(context: RequestContext, { slug = "" }: Params):
 async function recordOf(context: RequestContext, slug: string): Promise<SkillRecord> {
   const { card } = await findSlug(context, slug);
   return context.deployment.registry.skill(card.version);
-}
-
-/** @throws BadRequest */
-function botIn({ query }: RequestContext): string | null {
-  const bot = query.get("bot");
-  if (bot === null || BOT_ID.test(bot)) return bot;
-  throw new BadRequest({
-    detail: `bot must be an id of 1 to 128 characters A-Za-z0-9._:-, the first a letter or digit, not "${firstOf(bot, 128)}".`,
-  });
 }
 
 async function rowOf(

@@ -35,6 +35,15 @@ export interface InputState {
   fault: HullError | null;
 }
 
+/** Waits for work that reads the input. If the input broke off, the work fails for that reason. */
+export async function whileInput<T>({ work, state }: { work: Promise<T>; state: InputState }): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    throw state.fault ?? error;
+  }
+}
+
 const NO_INPUT: SentInput = { text: null, files: [], ids: [] };
 const TEXT_ACCEPTED = ["text/*", "application/json", "multipart/form-data"];
 /** A JSON body up to this many bytes may name the files of a file skill; a longer one is itself a file. */

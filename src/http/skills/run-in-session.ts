@@ -22,11 +22,10 @@ import type { WorkspaceFile } from "../../run/workspace/access.ts";
 import type { Json, JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonAnswer } from "../json.ts";
-import { requestName, sessionOf } from "../sessions/object.ts";
+import { keyedName, sessionOf } from "../sessions/object.ts";
 import { runIn } from "../sessions/runs.ts";
 import { isEventStream } from "../sse.ts";
 import { eventsWithFiles } from "./events-with-files.ts";
-import { idempotencyKey } from "./idempotency.ts";
 import { keptFiles } from "./kept-files.ts";
 
 /** What the answer shows of a run's result. */
@@ -65,7 +64,7 @@ export async function runInSession(
   const prompt = promptText(manifest, input, inputPaths(input.files));
   const bot = context.bot === null ? {} : { bot: context.bot };
   const asked = { prompt, options: { skill: manifest.slug, ...bot } };
-  const request = idempotencyKey(context.request) === null ? null : await requestName(context, asked);
+  const request = await keyedName(context, asked);
   // While a deployment rolls out, an object of the version before answers `false` instead of null.
   const begun = async () => (request === null ? null : await session.ask("known", { request })) || null;
   // A repeated call must not overwrite what the run has made of the files since.

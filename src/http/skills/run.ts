@@ -21,7 +21,7 @@ import { runId } from "../run-id.ts";
 import { wantsEvents } from "../sse.ts";
 import { calledAt, durableCall } from "./idempotency.ts";
 import { indexedCall } from "./index-call.ts";
-import { type InputState, readInput } from "./input.ts";
+import { type InputState, readInput, whileInput } from "./input.ts";
 import { withProducedFiles } from "./produced-files.ts";
 import { runDurable } from "./run-durable.ts";
 import { runProxy } from "./run-proxy.ts";
@@ -103,12 +103,9 @@ export async function runSkill(
   }
   if (durable !== null) {
     const skill = { version: card.version, record };
-    const answer = runDurable(context, durable, skill, sent, limit, streaming, headers).catch(
-      (error: unknown) => {
-        throw state.fault ?? error;
-      },
-    );
-    return anyFile ? withProducedFiles(context, manifest, await answer) : answer;
+    const work = runDurable(context, durable, skill, sent, limit, streaming, headers);
+    const answer = await whileInput({ work, state });
+    return anyFile ? withProducedFiles(context, manifest, answer) : answer;
   }
   const input = sent.ids.length === 0 ? sent : await withStoredFiles(context, manifest, sent, limit);
   context.runHeaders = headers;
@@ -163,12 +160,8 @@ async function whole(run: OpenRun, headers: Record<string, string>, watch: Watch
     ...rest,
     ...(watch === null ? {} : { streaming: true, emit: watch }),
   };
-  try {
-    const output = await perform(handle);
-    return new Response(output.body, { headers: { ...headers, ...output.headers } });
-  } catch (error) {
-    throw state.fault ?? error;
-  }
+  const output = await whileInput({ work: perform(handle), state });
+  return new Response(output.body, { headers: { ...headers, ...output.headers } });
 }
 
 function streamed(
@@ -179,11 +172,7 @@ function streamed(
   return runEvents(context, id, {
     headers,
     about: { skill: slug, mode },
-    run(begun) {
-      return perform({ ...begun, ...of }).catch((error: unknown) => {
-        throw state.fault ?? error;
-      });
-    },
+    run: (begun) => whileInput({ work: perform({ ...begun, ...of }), state }),
     done: (output) => ({ ...output?.done, duration_ms: context.durationMs, ...context.timings }),
   });
 }

@@ -33,16 +33,15 @@ import {
   withCommandEnvironment,
 } from "../../run/workflow/stage.ts";
 import { thrownBy } from "../../session/conversation/done.ts";
-import type { NamedRequest } from "../../session/named-request.ts";
 import type { TaskOperations } from "../../session/task/rpc.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { lastSeen } from "../executions.ts";
 import { jsonNow } from "../page.ts";
-import { noteReplay, noteSkill } from "../run-headers.ts";
-import { requestName, sessionOf, shownNow } from "../sessions/object.ts";
-import { idDigits, idempotencyKey } from "../skills/idempotency.ts";
+import { noteSkill } from "../run-headers.ts";
+import { isRepeated, keyedName, sessionOf, shownNow } from "../sessions/object.ts";
+import { idDigits } from "../skills/idempotency.ts";
 import { eventStream, wantsEvents } from "../sse.ts";
 import { prefersAsync, waitIn } from "../wait.ts";
 import { graphOf, refusedAt } from "../workflows/graphs.ts";
@@ -99,10 +98,8 @@ async function again(
   { id, wait }: { id: string; wait: boolean },
   body: object,
 ): Promise<Spawned | null> {
-  const request = await namedRequest(context, body);
   const session = sessionOf(context, id);
-  if (request === null || !(await session.ask("known", { request }))) return null;
-  noteReplay(context);
+  if (!(await isRepeated(context, session, body))) return null;
   return wait
     ? session.ask("task_wait", { timeout_ms: null, until: "cycle" })
     : { task: await session.ask("task", null), thrown: null };
@@ -203,11 +200,8 @@ async function spawnGraph(
     graph,
     workflow: null,
     artifacts,
-    origin: null,
     options: given,
     own: { ...own, ...(policy === null ? {} : { policy }) },
-    root: null,
-    skills: null,
     ...(above === null ? {} : { above: ceilingsOnly(above) }),
     environment: commandEnvironmentOf(body),
   });
@@ -231,7 +225,7 @@ async function spawnGraph(
     imported: null,
     listed: true,
     wait,
-    request: await namedRequest(context, body),
+    request: await keyedName(context, body),
   });
 }
 
@@ -336,7 +330,7 @@ async function handOver(
   const spec = requested.reduce(withRequested, narrowed(offered, above ?? NO_CEILINGS, id));
   const budgets = { tokens: made.token_budget, usd: made.total_budget_usd };
   const parent = parentOf(above);
-  const request = await namedRequest(context, body);
+  const request = await keyedName(context, body);
   return session.ask("spawn_task", {
     work: { agent: spec },
     settings: { ...settings, parent, token_budget: spec.token_budget, budgets },
@@ -345,11 +339,6 @@ async function handOver(
     wait,
     request,
   });
-}
-
-/** A name for a request with an `Idempotency-Key`; `null` if it has none. */
-async function namedRequest(context: RequestContext, body: object): Promise<NamedRequest | null> {
-  return idempotencyKey(context.request) === null ? null : requestName(context, body);
 }
 
 function spawned(context: RequestContext, task: TaskHandle): Response {

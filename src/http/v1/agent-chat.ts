@@ -14,8 +14,8 @@ import { ignoredHeader, leftOut, warningsHeader } from "../../run/end-headers.ts
 import { notStored } from "../../run/not-stored.ts";
 import { type AgentListener, type AgentOutcome, type AgentRun, openAgentRun } from "../../run/vendor-run.ts";
 import type { RequestContext } from "../context.ts";
-import { jsonAnswer } from "../json.ts";
 import { accountOf } from "../llm/account.ts";
+import { jsonNow } from "../page.ts";
 import { chunkedAnswer } from "./chat-chunks.ts";
 import { storeTurns } from "./container-turns.ts";
 import { ignoredChoice, ignoredStrict, type ModelLookup, modelOfRun } from "./model-call.ts";
@@ -58,8 +58,7 @@ export async function answerChatWithTools(
     const { turn, further, warnings, call_warnings } = await drive(context, run, asked, silent);
     const whole = { ...completionOf(turn, run.excludesCached, Date.now()), ...further };
     const lost = ignoredHeader([...ignored, ...leftOut(call_warnings, "reasoning_effort")]);
-    const headers = { "cache-control": "no-store", ...lost, ...warningsHeader(warnings) };
-    return jsonAnswer(context.redacted(whole), { headers });
+    return jsonNow(context.redacted(whole), 200, { ...lost, ...warningsHeader(warnings) });
   }
   const headers = { ...ignoredHeader(ignored), ...warningsHeader(run.spec.warnings ?? []) };
   const about = { model: run.spec.model.model, usage: asked.reports_usage, headers };

@@ -20,8 +20,8 @@ import { asJson, isObject } from "../../skill/json.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
-import { jsonAnswer } from "../json.ts";
 import { accountOf } from "../llm/account.ts";
+import { jsonNow } from "../page.ts";
 import { formatted } from "../sse.ts";
 import { withBytes } from "./agent-chat.ts";
 import { dialectOf } from "./dialect.ts";
@@ -56,12 +56,8 @@ export async function answerWithTools(
   if (!asked.stream) {
     const message = new WholeMessage();
     const { warnings, call_warnings } = await drive(context, run, asked, (event) => message.push(event));
-    const headers = {
-      "cache-control": "no-store",
-      ...ignoredHeader([...ignored, ...leftOut(call_warnings, "thinking")]),
-      ...warningsHeader(warnings),
-    };
-    return jsonAnswer(message.message, { headers });
+    const lacks = ignoredHeader([...ignored, ...leftOut(call_warnings, "thinking")]);
+    return jsonNow(message.message, 200, { ...lacks, ...warningsHeader(warnings) });
   }
   return streamedAnswer(context, {
     headers: { ...ignoredHeader(ignored), ...warningsHeader(run.spec.warnings ?? []) },

@@ -8,8 +8,8 @@ import { withoutRefusedThinking } from "../../llm/openai-api/terms.ts";
 import { ignoredHeader, warningsHeader } from "../../run/end-headers.ts";
 import { type VendorModel, withExtra } from "../../run/vendor-model.ts";
 import type { RequestContext } from "../context.ts";
-import { jsonAnswer } from "../json.ts";
 import { objectBody } from "../operations.ts";
+import { jsonNow } from "../page.ts";
 import { listedAnswer } from "../skills/index-call.ts";
 import { answerChatWithTools, runsChatTools } from "./agent-chat.ts";
 import { chunkedAnswer } from "./chat-chunks.ts";
@@ -43,9 +43,11 @@ async function whole(context: RequestContext, asked: ChatRequest, model: VendorM
   const { request, ignored } = fitted(asked, model.reached);
   const { signal } = context.request;
   const turn = await sendCall(context, model, request, { signal, stream: false });
-  const headers = { "cache-control": "no-store", ...callHeaders(ignored, model, turn) };
-  const completion = completionOf(turn, model.excludesCached, Date.now());
-  return jsonAnswer(context.redacted({ ...completion, ...callWarnings(model, turn) }), { headers });
+  const completion = {
+    ...completionOf(turn, model.excludesCached, Date.now()),
+    ...callWarnings(model, turn),
+  };
+  return jsonNow(context.redacted(completion), 200, callHeaders(ignored, model, turn));
 }
 
 async function streamed(context: RequestContext, asked: ChatRequest, model: VendorModel): Promise<Response> {

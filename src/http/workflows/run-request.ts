@@ -86,13 +86,13 @@ export interface WorkflowRunRequest {
   graph: Graph;
   workflow: WorkflowSpec["workflow"];
   artifacts: WorkflowArtifact[];
-  origin: Origin | null;
   options: JsonObject;
   own: WorkflowOptions;
-  /** The first run of the chain that this run continues; `null`: this run is the first. */
-  root: string | null;
-  /** The versions of skills that the continued run pinned; `null`: none. */
-  skills: PinnedSkills | null;
+  /**
+   * The run that this one continues or repeats, with the first run of their chain, and the versions of skills that it
+   * pinned for this one (`null`: none). Absent: this run is the first.
+   */
+  before?: { origin: Origin; root: string; skills: PinnedSkills | null };
   /** Limits of the session that delegates the run. Absent: the run is not delegated. */
   above?: Ceilings;
   /**
@@ -110,7 +110,7 @@ export async function workflowSpec(
   run_id: string,
   runRequest: WorkflowRunRequest,
 ): Promise<WorkflowSpec> {
-  const { graph, own, origin, task, above, environment = {} } = runRequest;
+  const { graph, own, before, task, above, environment = {} } = runRequest;
   const { valid, errors } = await checkGraph(context, graph);
   if (!valid) throw new WorkflowInvalid({ errors });
   if (runRequest.options.tool_configs !== undefined) {
@@ -120,7 +120,7 @@ export async function workflowSpec(
   const options = Object.fromEntries(
     Object.entries(runRequest.options).filter(([name]) => !Object.hasOwn(workflowOptions().shape, name)),
   );
-  const skills = await pinSkills(context, graph, options, runRequest.skills);
+  const skills = await pinSkills(context, graph, options, before?.skills ?? null);
   if (skills !== undefined) context.pinned = skills;
   await checkOptions(context, {
     run: run_id,
@@ -144,13 +144,13 @@ export async function workflowSpec(
     artifacts: runRequest.artifacts,
     deadline: least(wanted, above?.deadline?.at),
     ...(compensation_ms === undefined ? {} : { compensation_ms }),
-    parent_run_id: own.parent_run_id ?? origin?.run_id ?? above?.run_id ?? null,
-    root_run_id: own.root_run_id ?? runRequest.root ?? run_id,
+    parent_run_id: own.parent_run_id ?? before?.origin.run_id ?? above?.run_id ?? null,
+    root_run_id: own.root_run_id ?? before?.root ?? run_id,
     metadata: { ...own.metadata, ...(own.audit === undefined ? {} : { audit: own.audit }) },
     ...(above === undefined ? {} : { above }),
     ...environment,
     ...(test === undefined ? {} : { test }),
-    ...(origin === null ? {} : { origin }),
+    ...(before === undefined ? {} : { origin: before.origin }),
   };
 }
 

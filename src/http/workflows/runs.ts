@@ -49,8 +49,16 @@ import { accountOf } from "../llm/account.ts";
 import { wantedPage } from "../page.ts";
 import { oneOf } from "../parameters.ts";
 import type { Handler } from "../routes.ts";
-import { noteReplay, noteSkill } from "../run-headers.ts";
-import { changes, noBody, reasonIn, requestName, sessionOf, shownNow } from "../sessions/object.ts";
+import { noteSkill } from "../run-headers.ts";
+import {
+  changes,
+  isRepeated,
+  noBody,
+  reasonIn,
+  requestName,
+  sessionOf,
+  shownNow,
+} from "../sessions/object.ts";
 import { idDigits, idempotencyKey } from "../skills/idempotency.ts";
 import { eventStream, wantsEvents } from "../sse.ts";
 import { prefersAsync, waitIn } from "../wait.ts";
@@ -72,19 +80,11 @@ async function wantedBy(context: RequestContext, body: ExecuteBody): Promise<Wor
     body.artifacts === undefined && record !== null
       ? givenArtifacts(record)
       : artifactsIn(body.artifacts ?? []);
-  const origin =
-    record === null ? null : own.resume_run === undefined ? repeated(record, graph) : resumed(record, graph);
-  return {
-    task: body.task,
-    graph,
-    workflow,
-    artifacts,
-    origin,
-    options: body.options ?? {},
-    own,
-    root: record?.root_run_id ?? null,
-    skills: own.resume_run === undefined ? null : (record?.skills ?? null),
-  };
+  const asked = { task: body.task, graph, workflow, artifacts, options: body.options ?? {}, own };
+  if (record === null) return asked;
+  const origin = own.resume_run === undefined ? repeated(record, graph) : resumed(record, graph);
+  const skills = own.resume_run === undefined ? null : (record.skills ?? null);
+  return { ...asked, before: { origin, root: record.root_run_id, skills } };
 }
 
 /** `POST /workflows/task_run`: a task through act, verify and repair, up to its end. */
@@ -110,7 +110,7 @@ async function wantedTask(
     if (own[option] !== undefined)
       throw memberInvalid(`overrides.${option}`, "is for POST /workflows/execute");
   const artifacts = artifactsIn(given);
-  return { task, graph, workflow, artifacts, origin: null, options, own, root: null, skills: null };
+  return { task, graph, workflow, artifacts, options, own };
 }
 
 /** The skill that has the workflow of this name; absent: none has. */
@@ -141,9 +141,10 @@ async function sourceOf(
   throw memberInvalid("graph", "is missing: give graph, or workflow with the name of a stored one");
 }
 
+const recordNow = (session: SessionClient): Promise<JsonObject> => session.ask("workflow", { wait: "none" });
+
 async function recordNamed(context: RequestContext, run: string | JsonObject): Promise<RunRecord> {
-  if (typeof run === "string")
-    return recordOf(await sessionOf(context, run).ask("workflow", { wait: "none" }));
+  if (typeof run === "string") return recordOf(await recordNow(sessionOf(context, run)));
   const record = readRecord(run);
   if (record !== null) return record;
   const message = "is not the record of a workflow run";
@@ -169,12 +170,9 @@ interface Started {
 /** The run that an earlier attempt of the same request began; `null` if there is none. @throws IdempotencyKeyReused */
 async function earlier(context: RequestContext, body: object): Promise<Started | null> {
   if (idempotencyKey(context.request) === null) return null;
-  const run_id = await runIdOf(context);
-  const session = sessionOf(context, run_id);
-  const request = await requestName(context, body);
-  if (!(await session.ask("known", { request }))) return null;
-  noteReplay(context);
-  return startedAs(context, session, await session.ask("workflow", { wait: "none" }));
+  const session = sessionOf(context, await runIdOf(context));
+  if (!(await isRepeated(context, session, body))) return null;
+  return startedAs(context, session, await recordNow(session));
 }
 
 /** The id of a new run; the same key gives the same id. A key counts for one route only. */
@@ -193,8 +191,9 @@ async function start(
   const spec = await workflowSpec(context, run_id, runRequest);
   const named = await requestName(context, body);
   const begun = await known(named, async () => {
-    if (runRequest.origin !== null && runRequest.origin.how !== "replay")
-      await copyFiles(context, runRequest.origin.run_id, { dst: run_id, request: named });
+    const origin = runRequest.before?.origin;
+    if (origin !== undefined && origin.how !== "replay")
+      await copyFiles(context, origin.run_id, { dst: run_id, request: named });
     return session.ask("beginWorkflow", { spec, account, request: named });
   });
   return startedAs(context, session, begun);
@@ -301,7 +300,7 @@ export const listWorkflowRuns: Handler = async (context) => {
 /** `GET /workflows/runs/{id}`: the run's record; with `?wait=terminal` when the run has ended. */
 export const getWorkflowRun: Handler = async (context, { id = "" }) => {
   const session = sessionOf(context, id);
-  const now = await session.ask("workflow", { wait: "none" });
+  const now = await recordNow(session);
   const waits = waitIn(context.request) === "terminal" && now.finished_at === null;
   return shownNow(context, waits ? await endOf(session, now) : now);
 };
@@ -310,7 +309,7 @@ export const getWorkflowRun: Handler = async (context, { id = "" }) => {
 export const followWorkflowRun: Handler = async (context, { id = "" }) => {
   const session = sessionOf(context, id);
   // A task's id means the last of its runs.
-  const { id: run } = recordOf(await session.ask("workflow", { wait: "none" }));
+  const { id: run } = recordOf(await recordNow(session));
   return eventStream(await session.events(run, lastSeen(context.request, id)));
 };
 
@@ -318,7 +317,7 @@ export const followWorkflowRun: Handler = async (context, { id = "" }) => {
 export const deleteWorkflowRun: Handler = async (context, { id = "" }) => {
   const session = sessionOf(context, id);
   // An ordinary session contains no workflow run.
-  await session.ask("workflow", { wait: "none" });
+  await recordNow(session);
   await session.ask("remove", null);
   return new Response(null, { status: 204 });
 };
@@ -345,7 +344,7 @@ export const resumeWorkflowRun: Handler = async (context, { id = "" }) => {
   const before = await earlier(context, { resume: id });
   if (before !== null) return answered(context, before, form);
   const session = sessionOf(context, id);
-  const record = recordOf(await session.ask("workflow", { wait: "none" }));
+  const record = recordOf(await recordNow(session));
   if (record.status !== "paused" || record.finished_at === null)
     return shownNow(context, await session.ask("resumeWorkflow", { request }));
   const graph = graphOf(record.graph);
@@ -364,7 +363,7 @@ async function wantedFork(
   id: string,
   { from, input = {} }: ForkRunBody,
 ): Promise<WorkflowRunRequest> {
-  const record = recordOf(await sessionOf(context, id).ask("workflow", { wait: "none" }));
+  const record = recordOf(await recordNow(sessionOf(context, id)));
   const graph = graphOf(record.graph);
   if (!Object.hasOwn(graph.nodes, from)) {
     const message = `is not a node: there is no "${from}"; the graph has ${Object.keys(graph.nodes).join(", ")}`;
@@ -381,10 +380,9 @@ async function wantedFork(
 export const migrateWorkflowRun: Handler = async (context, { id = "" }) => {
   const body = await readJson(context.request, migrateBody);
   const session = sessionOf(context, id);
-  const record = recordOf(await session.ask("workflow", { wait: "none" }));
+  const record = recordOf(await recordNow(session));
   const request = await requestName(context, body);
-  const repeated = idempotencyKey(context.request) !== null && (await session.ask("known", { request }));
-  if (repeated) return shownNow(context, record);
+  if (await isRepeated(context, session, body)) return shownNow(context, record);
   const { graph, workflow } = await sourceOf(context, body, undefined);
   const { valid, errors } = await checkGraph(context, graph);
   if (!valid) throw new WorkflowInvalid({ errors });
@@ -398,11 +396,9 @@ const continuing = (record: RunRecord, graph: Graph, origin: Origin): WorkflowRu
   graph,
   workflow: record.workflow,
   artifacts: givenArtifacts(record),
-  origin: withMocks(record, origin),
   options: optionsFor(record, origin.stages),
   own: {},
-  root: record.root_run_id,
-  skills: record.skills ?? null,
+  before: { origin: withMocks(record, origin), root: record.root_run_id, skills: record.skills ?? null },
 });
 
 /** `POST …/signals {name, key?, payload?}`: an event for wait nodes. An event that arrives early is kept. */

@@ -1,7 +1,7 @@
 /** `/v1/responses/{id}`: shows, streams, cancels and removes a stored response. */
 import * as z from "zod/mini";
 import { CallNotFound } from "../../../errors/llm.ts";
-import { BadRequest } from "../../../errors/request.ts";
+import { BadRequest, ExecutionNotFound } from "../../../errors/request.ts";
 import { HullError, Internal } from "../../../errors.ts";
 import { readFrames } from "../../../model/frames.ts";
 import { eventOf, type RunEvent } from "../../../run/events.ts";
@@ -27,9 +27,7 @@ async function found<T>(id: string, ask: () => Promise<T>): Promise<T> {
   try {
     return await ask();
   } catch (error) {
-    if (error instanceof HullError && error.code === "execution_not_found")
-      throw new CallNotFound({ what: "response", id });
-    throw error;
+    throw ExecutionNotFound.matches(error) ? new CallNotFound({ what: "response", id }) : error;
   }
 }
 
@@ -88,13 +86,10 @@ export async function itemsUpTo(context: RequestContext, id: string): Promise<Js
 export async function outputOf(context: RequestContext, id: string): Promise<JsonObject[]> {
   const execution = responseExecution(context, id);
   try {
-    if ((await execution.status()).status === "running") return [];
-    const answer = await execution.answer();
-    if (!answer.ok) return [];
-    const document: JsonObject = JSON.parse(await new Response(answer.body).text());
-    return itemsIn(document.output);
+    const { status } = await execution.status();
+    return status === "done" ? itemsIn((await ended(execution)).document.output) : [];
   } catch (error) {
-    if (error instanceof HullError && error.code === "execution_not_found") return [];
+    if (ExecutionNotFound.matches(error)) return [];
     throw error;
   }
 }
