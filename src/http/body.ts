@@ -30,14 +30,15 @@ const DRAIN_BYTES = 64 * 1024;
  */
 const LOCAL_DRAIN = { bytes: 256 * 1024 * 1024, ms: 60_000, silence_ms: 3000 };
 
-/**
- * Refuses a body whose declared length is over the limit before a byte of it is read.
- * @returns the declared length; `NaN`: the request declares none
- */
-export function checkDeclaredLength(request: Request, limit: number): number {
-  const declared = Number(request.headers.get("content-length") ?? Number.NaN);
-  if (declared > limit) throw new BodyTooLarge({ limit });
-  return declared;
+/** The length of the body as the request declares it; `null`: it declares none. */
+export function declaredLength({ headers }: Request): number | null {
+  const declared = headers.get("content-length") ?? "";
+  return /^\d+$/.test(declared) ? Number(declared) : null;
+}
+
+/** Refuses a body whose declared length is over the limit before a byte of it is read. */
+export function checkDeclaredLength(request: Request, limit: number): void {
+  if ((declaredLength(request) ?? 0) > limit) throw new BodyTooLarge({ limit });
 }
 
 /** Refuses a compressed body whose text Hull must read. @throws UnsupportedMediaType */
@@ -130,9 +131,10 @@ export async function* withFirst(
 
 /** The whole body in memory. */
 export async function readBody(request: Request, limit: number): Promise<Uint8Array<ArrayBuffer>> {
-  const declared = checkDeclaredLength(request, limit);
+  checkDeclaredLength(request, limit);
   // A small body of known length: the platform collects it, and cannot collect more than was declared.
-  if (declared <= DRAIN_BYTES) return new Uint8Array(await withSilenceLimit(request.arrayBuffer()));
+  if ((declaredLength(request) ?? Number.POSITIVE_INFINITY) <= DRAIN_BYTES)
+    return new Uint8Array(await withSilenceLimit(request.arrayBuffer()));
   const gathered = new Gathered();
   for await (const chunk of bodyChunks(request, limit)) gathered.push(chunk);
   return gathered.take();

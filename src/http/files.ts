@@ -21,7 +21,7 @@ import { contentDisposition, isActive } from "../run/output-files.ts";
 import { listUpload, removeFile } from "../run/stored-files.ts";
 import { isMediaType, mediaTypeOf } from "../skill/media.ts";
 import { dispositionFilename, parseParameters } from "../tool/header-parameters.ts";
-import { bodyChunks, withFirst } from "./body.ts";
+import { bodyChunks, declaredLength, withFirst } from "./body.ts";
 import type { RequestContext } from "./context.ts";
 import { formParts } from "./form.ts";
 import { jsonNow } from "./page.ts";
@@ -81,11 +81,10 @@ async function takeBody(context: RequestContext): Promise<FileDocument> {
   const chunks = bodyChunks(context.request, context.settings.max_body_bytes);
   const first = await chunks.next();
   if (first.done) throw new FileRequired({ hint: "The body is empty." });
-  const declared = headers.get("content-length") ?? "";
   return store(context, {
     filename: parsed === null ? null : dispositionFilename(parsed),
     type: headers.get("content-type"),
-    size: /^\d+$/.test(declared) ? Number(declared) : null,
+    size: declaredLength(context.request),
     body: withFirst(first.value, chunks),
   });
 }

@@ -101,15 +101,13 @@ function checkOrigin(context: RequestContext): void {
  * @throws OriginNotAllowed
  */
 export function checkSentOrigin({ request, settings }: RequestContext, always = false): void {
-  const { headers, url } = request;
+  const { headers } = request;
   const origin = headers.get("origin");
   if (origin === null) return;
   // A form on a page that hides its address sent the request. A sandboxed page counts as another site.
   if (origin === "null" && headers.get("sec-fetch-site") === "same-origin") return;
-  const own = new URL(url).origin;
-  const sameHost = URL.canParse(origin) && new URL(origin).host === headers.get("host");
   const { allowed_origins, cors_origins } = settings;
-  if (origin === own || sameHost || allowed_origins.includes(origin) || cors_origins.includes(origin)) return;
+  if (isOrigin(origin, request) || allowed_origins.includes(origin) || cors_origins.includes(origin)) return;
   throw new OriginNotAllowed({ origin, always });
 }
 
@@ -204,13 +202,16 @@ export async function checkFormToken({ signIn }: RequestContext, token: string |
  * Whether a page of this origin made the request, or the user directly. Browsers state this; other clients are not
  * pages.
  */
-export function isOwnPage({ headers, url }: Request): boolean {
-  const from = headers.get("sec-fetch-site");
+export function isOwnPage(request: Request): boolean {
+  const from = request.headers.get("sec-fetch-site");
   if (from !== null) return from === "same-origin" || from === "none";
-  const origin = headers.get("origin");
-  if (origin === null || origin === new URL(url).origin) return true;
-  return URL.canParse(origin) && new URL(origin).host === headers.get("host");
+  const origin = request.headers.get("origin");
+  return origin === null || isOrigin(origin, request);
 }
+
+/** Whether an origin is the one at which the request arrived. */
+const isOrigin = (origin: string, { headers, url }: Request): boolean =>
+  origin === new URL(url).origin || (URL.canParse(origin) && new URL(origin).host === headers.get("host"));
 
 /** Whether the request comes from the local server itself, which must be able to publish even if nobody else may. */
 async function sentByHullDev({ settings, request }: RequestContext): Promise<boolean> {

@@ -19,7 +19,7 @@ import {
   releaseClaim,
   renewClaim,
 } from "../registry/kept-answers/rows.ts";
-import { readBody } from "./body.ts";
+import { declaredLength, readBody } from "./body.ts";
 import type { RequestContext } from "./context.ts";
 import { formParts } from "./form.ts";
 import type { Handler } from "./routes.ts";
@@ -51,8 +51,8 @@ export function keyed(
 ): Handler {
   return async (context, params) => {
     const key = idempotencyKey(context.request);
-    const declared = Number(context.request.headers.get("content-length") ?? "0");
-    if (key === null || declared > MAX_KEYED_BYTES) return handle(context, params);
+    if (key === null || (declaredLength(context.request) ?? 0) > MAX_KEYED_BYTES)
+      return handle(context, params);
     const bytes = await readBody(context.request, MAX_KEYED_BYTES);
     if (ownKeys(bytes)) {
       const { signal } = context.request;

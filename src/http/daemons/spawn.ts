@@ -21,7 +21,7 @@ export async function spawnDaemon(context: RequestContext): Promise<Response> {
   const { task, prompt = task, system = null, name = null, webhook: given, ...further } = body;
   const { state_dir, persist_path = state_dir, queue_capacity, event_queue_capacity, ...options } = further;
   if (prompt === undefined) throw memberInvalid("task", "is missing: what should the daemon do?");
-  const id = `dmn_${await idDigits(context, "/daemons")}`;
+  const id = `dmn_${await idDigits(context)}`;
   const session = sessionOf(context, id);
   const request = await requestName(context, body);
   await noteSkill(context, options.skill);

@@ -9,20 +9,17 @@ import { readText } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow } from "../page.ts";
 import { required } from "../parameters.ts";
+import { ofRegistry } from "./models.ts";
 
 const MAX_RULES_BYTES = 64 * 1024;
 
 /** `GET ?provider=&model=`; without a model the provider's default one. */
-export async function getCapabilities(context: RequestContext): Promise<Response> {
-  const { query } = context;
-  const asked = required(query, "provider");
-  const registry = await context.modelRegistry();
-  const provider = canonicalProvider(registry, asked);
+export const getCapabilities = ofRegistry((registry, { query }): ModelCapabilities => {
+  const provider = canonicalProvider(registry, required(query, "provider"));
   const model = query.get("model")?.trim() || (registry.providers.get(provider)?.default_model ?? "");
   const { matched: _, ...capabilities } = capabilitiesOf(registry, provider, model);
-  const shown: ModelCapabilities = { provider, model, ...capabilities };
-  return jsonNow(shown);
-}
+  return { provider, model, ...capabilities };
+});
 
 /**
  * `PUT`, TOML text: replaces the tenant's earlier rules. @throws MalformedToml, InputInvalid; then nothing has changed

@@ -12,22 +12,24 @@ import { contextWindow } from "../../model/registry/window.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow } from "../page.ts";
 import { required, wholeIn } from "../parameters.ts";
+import type { Handler, Params } from "../routes.ts";
+
+/** A handler whose answer follows from the models that the tenant's calls may name. */
+export const ofRegistry =
+  (answer: (registry: ModelRegistry, context: RequestContext, params: Params) => unknown): Handler =>
+  async (context, params) =>
+    jsonNow(answer(await context.modelRegistry(), context, params));
 
 /** `GET /llm/info`: the target of a call that names no model. */
-export async function getModelInfo(context: RequestContext): Promise<Response> {
-  const registry = await context.modelRegistry();
-  const { read } = context.settings;
+export const getModelInfo = ofRegistry((registry, { settings: { read } }): ModelInfo => {
   const { provider, model } = defaultTarget(registry, read);
-  const info: ModelInfo = { provider, model, api_key_set: isAvailable(provider, registry, read) };
-  return jsonNow(info);
-}
+  return { provider, model, api_key_set: isAvailable(provider, registry, read) };
+});
 
 /** `GET /llm/models`: the aliases; with `?id=` one model. */
-export async function listModels(context: RequestContext): Promise<Response> {
-  const registry = await context.modelRegistry();
-  const asked = context.query.get("id");
-  if (asked === null) return jsonNow({ data: [...registry.aliases.keys()], next_cursor: null });
-  const { id, alias, provider } = named(required(context.query, "id"), registry);
+export const listModels = ofRegistry((registry, { query, settings }) => {
+  if (!query.has("id")) return { data: [...registry.aliases.keys()], next_cursor: null };
+  const { id, alias, provider } = named(required(query, "id"), registry);
   const model = wireModel(id, provider);
   const { matched: _, ...capabilities } = capabilitiesOf(registry, provider, model);
   const shown: Model = {
@@ -37,45 +39,37 @@ export async function listModels(context: RequestContext): Promise<Response> {
     tier: tierOf(registry, id),
     capabilities,
     catalog: registry.models.get(id.toLowerCase()) ?? null,
-    auth_available: isAvailable(provider, registry, context.settings.read),
+    auth_available: isAvailable(provider, registry, settings.read),
     context_window: contextWindow(registry, id),
     price: priceOf(registry, provider, id),
     retires_at: retirementOf(provider, model),
   };
-  return jsonNow(shown);
-}
+  return shown;
+});
 
 /** `GET /llm/resolve?model=` */
-export async function resolveModel(context: RequestContext): Promise<Response> {
-  const registry = await context.modelRegistry();
-  return jsonNow(shown(required(context.query, "model"), registry));
-}
+export const resolveModel = ofRegistry((registry, { query }) => shown(required(query, "model"), registry));
 
 /** `GET /llm/pick?target=`: like `resolve`, but also for the name of a tier. */
-export async function pickModel(context: RequestContext): Promise<Response> {
-  const registry = await context.modelRegistry();
-  const target = required(context.query, "target");
+export const pickModel = ofRegistry((registry, { query }) => {
+  const target = required(query, "target");
   const tier = `tier/${target}`;
   const isTier = !registry.aliases.has(target) && registry.aliases.has(tier);
-  return jsonNow(shown(isTier ? tier : target, registry));
-}
+  return shown(isTier ? tier : target, registry);
+});
 
 /** `GET /llm/infer?model=` */
-export async function inferProvider(context: RequestContext): Promise<Response> {
-  const registry = await context.modelRegistry();
-  return jsonNow({ provider: named(required(context.query, "model"), registry).provider });
-}
+export const inferProvider = ofRegistry((registry, { query }) => ({
+  provider: named(required(query, "model"), registry).provider,
+}));
 
 /** `GET /llm/tier?model=` */
-export async function tierOfModel(context: RequestContext): Promise<Response> {
-  const registry = await context.modelRegistry();
-  return jsonNow({ tier: tierOf(registry, named(required(context.query, "model"), registry).id) });
-}
+export const tierOfModel = ofRegistry((registry, { query }) => ({
+  tier: tierOf(registry, named(required(query, "model"), registry).id),
+}));
 
 /** `GET /llm/cost?model=&input_tokens=&output_tokens=`: USD, 0 if no price is known. */
-export async function priceTokens(context: RequestContext): Promise<Response> {
-  const registry = await context.modelRegistry();
-  const { query } = context;
+export const priceTokens = ofRegistry((registry, { query }) => {
   const { id, provider } = named(required(query, "model"), registry);
   const asked = query.get("provider");
   const seller = asked === null ? provider : knownProvider(asked, registry);
@@ -88,8 +82,8 @@ export async function priceTokens(context: RequestContext): Promise<Response> {
     cache_read_tokens: tokens("cache_read_tokens"),
     cache_write_tokens: tokens("cache_write_tokens"),
   };
-  return jsonNow({ cost_usd: price === null ? 0 : costOf(usage, price, by), price_known: price !== null });
-}
+  return { cost_usd: price === null ? 0 : costOf(usage, price, by), price_known: price !== null };
+});
 
 /** An alias's model, or the id with its inferred provider. */
 function named(model: string, registry: ModelRegistry): { id: string; provider: string; alias?: string } {

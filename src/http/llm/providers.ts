@@ -1,5 +1,6 @@
 /** The providers of the deployment: `/llm/providers…`. About keys it reveals only which variables may hold them. */
 import type { ModelProvider } from "../../api/answers/models.ts";
+import type { Settings } from "../../env.ts";
 import { ProviderNotFound } from "../../errors/request.ts";
 import { checkHealth } from "../../model/health.ts";
 import type { ModelRegistry, ProviderDefinition } from "../../model/registry/definition.ts";
@@ -9,31 +10,27 @@ import { canonicalProvider } from "../../model/registry/registry.ts";
 import { nearest } from "../../skill/match.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow } from "../page.ts";
-import type { Params } from "../routes.ts";
+import type { Handler, Params } from "../routes.ts";
+import { ofRegistry } from "./models.ts";
 
 /** Time limit for a provider's answer to a health check, in ms. */
 const HEALTH_MS = 5000;
 
 /** `GET /llm/providers`: all of them, in the order of definition. */
-export async function listProviders(context: RequestContext): Promise<Response> {
-  return listed(context, () => true);
-}
+export const listProviders = listed(() => true);
 
 /** `GET /llm/providers/available`: those with a key, and those that need none. */
-export async function listAvailableProviders(context: RequestContext): Promise<Response> {
-  return listed(context, (name, registry) => isAvailable(name, registry, context.settings.read));
-}
+export const listAvailableProviders = listed(isAvailable);
 
 /** `GET /llm/providers/:name` @throws ProviderNotFound */
-export async function getProvider(context: RequestContext, { name = "" }: Params): Promise<Response> {
-  const registry = await context.modelRegistry();
+export const getProvider = ofRegistry((registry, { settings }, { name = "" }) => {
   const provider = canonicalProvider(registry, name);
   const definition = registry.providers.get(provider);
   if (definition === undefined) {
     throw new ProviderNotFound({ name, near: nearest(name, registry.providers.keys()) });
   }
-  return jsonNow(shown(context, registry, provider, definition));
-}
+  return shown(settings, registry, provider, definition);
+});
 
 /** `GET /llm/providers/:name/health`: asks the provider; always 200. */
 export async function checkProvider(context: RequestContext, { name = "" }: Params): Promise<Response> {
@@ -50,20 +47,18 @@ export async function checkProvider(context: RequestContext, { name = "" }: Para
   return jsonNow(context.redacted(health));
 }
 
-async function listed(
-  context: RequestContext,
-  wanted: (name: string, registry: ModelRegistry) => boolean,
-): Promise<Response> {
-  const registry = await context.modelRegistry();
-  const data = [...registry.providers]
-    .filter(([name]) => wanted(name, registry))
-    .map(([name, definition]) => shown(context, registry, name, definition));
-  return jsonNow({ data, next_cursor: null });
+function listed(wanted: typeof isAvailable): Handler {
+  return ofRegistry((registry, { settings }) => {
+    const data = [...registry.providers]
+      .filter(([name]) => wanted(name, registry, settings.read))
+      .map(([name, definition]) => shown(settings, registry, name, definition));
+    return { data, next_cursor: null };
+  });
 }
 
 /** A public view of a definition: only the names of headers, since a gateway's values may be secret. */
 function shown(
-  { settings: { read } }: RequestContext,
+  { read }: Settings,
   registry: ModelRegistry,
   name: string,
   definition: ProviderDefinition,

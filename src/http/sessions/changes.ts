@@ -63,9 +63,7 @@ async function fork(
   body: { dst?: string; keep_first: number | null },
 ): Promise<Response> {
   const request = await requestName(context, body);
-  // An `Idempotency-Key` counts for one route only.
-  const { pathname } = new URL(context.request.url);
-  const dst = body.dst ?? (await newSessionId(context, pathname));
+  const dst = body.dst ?? (await newSessionId(context));
   const session = sessionOf(context, id);
   await isRepeated(context, session, body);
   const made = await session.ask("fork", { dst, keep_first: body.keep_first, request });

@@ -18,7 +18,7 @@ import type { Expected, Refusal, WorkspaceAccess, WorkspaceFile } from "../../ru
 import { writeFile } from "../../run/workspace/store.ts";
 import { mediaTypeOf } from "../../skill/media.ts";
 import { pathFault, writeFault } from "../../tool/workspace-path.ts";
-import { bodyChunks, checkDeclaredLength } from "../body.ts";
+import { bodyChunks, checkDeclaredLength, declaredLength } from "../body.ts";
 import { matchTags } from "../conditional.ts";
 import type { RequestContext } from "../context.ts";
 import { fileHeaders } from "../files.ts";
@@ -75,9 +75,7 @@ export async function storeFile(context: RequestContext, workspace: WorkspaceAcc
   if (reason !== null) throw new BadPath({ path, reason });
   const expected = expectation(request);
   checkDeclaredLength(request, MAX_FILE_BYTES);
-  const declared = request.headers.get("content-length") ?? "";
-  const size = /^\d+$/.test(declared) ? Number(declared) : null;
-  const intent = { path, expected, size, executable: null };
+  const intent = { path, expected, size: declaredLength(request), executable: null };
   const written = await writeFile(env.FILES, workspace, intent, bodyChunks(request, MAX_FILE_BYTES));
   if ("refused" in written) throw refusalOf(written, path);
   const status = written.done === "created" ? 201 : 200;

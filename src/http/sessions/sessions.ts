@@ -31,7 +31,7 @@ export async function openSession(context: RequestContext): Promise<Response> {
   const metadata: JsonObject = body.metadata ?? {};
   if (JSON.stringify(metadata).length > MAX_METADATA)
     throw memberInvalid("metadata", `is longer than ${MAX_METADATA} characters`, ".");
-  const id = body.id ?? (await newSessionId(context, "/sessions"));
+  const id = body.id ?? (await newSessionId(context));
   const imported = body.transcript === undefined ? null : importedFrom(body.transcript);
   const request_hash = imported === null ? null : await sha256(JSON.stringify(body));
   const { created, session } = await sessionOf(context, id).ask("open", { metadata, request_hash, imported });
@@ -49,9 +49,8 @@ function importedFrom(transcript: Transcript) {
 }
 
 /** The id of a session that the client did not name; the same `Idempotency-Key` gives the same id. */
-export async function newSessionId(context: RequestContext, called: string): Promise<string> {
-  return `ses_${await idDigits(context, called)}`;
-}
+export const newSessionId = async (context: RequestContext): Promise<string> =>
+  `ses_${await idDigits(context)}`;
 
 export function createdSession(context: RequestContext, session: SessionView, created: boolean): Response {
   return shownNow(context, session, created ? 201 : 200, { location: `/sessions/${session.id}` });

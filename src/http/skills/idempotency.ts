@@ -57,10 +57,14 @@ export function callName(context: RequestContext, key: string, called: string): 
   return sha256(JSON.stringify([key, callerOf(context), called]));
 }
 
-/** 32 digits for the id of what a request makes: random, or the same for all calls with its `Idempotency-Key`. */
-export async function idDigits(context: RequestContext, called: string): Promise<string> {
+/**
+ * 32 digits for the id of what a request makes: random, or the same for all calls with its `Idempotency-Key`.
+ * @param called a key counts for one path only, unless the caller says otherwise
+ */
+export async function idDigits(context: RequestContext, called?: string): Promise<string> {
   const key = idempotencyKey(context.request);
-  const name = key === null ? crypto.randomUUID().replaceAll("-", "") : await callName(context, key, called);
+  if (key === null) return crypto.randomUUID().replaceAll("-", "");
+  const name = await callName(context, key, called ?? new URL(context.request.url).pathname);
   return name.slice(0, 32);
 }
 

@@ -17,7 +17,7 @@ import { SentVariables } from "../../run/sent-variables.ts";
 import { inSpan } from "../../run/spans.ts";
 import { grantsOf } from "../../run/variables.ts";
 import type { Manifest, SkillRecord } from "../../skill/manifest.ts";
-import { bodyChunks, discardBody } from "../body.ts";
+import { bodyChunks, declaredLength, discardBody } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { accepts, typeOf } from "./media-type.ts";
 import { type UpstreamBody, UpstreamReader } from "./proxy-body.ts";
@@ -142,8 +142,8 @@ function withoutAddress(text: string, url: URL): string {
 function uploadOf(request: Request, limit: number, call: AbortController): ReadableStream<Uint8Array> | null {
   if (request.body === null) return null;
   const stream = streamFrom(uploaded(request, limit, call));
-  const declared = request.headers.get("content-length");
-  return declared === null ? stream : stream.pipeThrough(new FixedLengthStream(Number(declared)));
+  const declared = declaredLength(request);
+  return declared === null ? stream : stream.pipeThrough(new FixedLengthStream(declared));
 }
 
 async function* uploaded(

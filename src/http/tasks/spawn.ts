@@ -70,7 +70,7 @@ export async function spawnTask(context: RequestContext): Promise<Response> {
   if (node !== undefined && graph !== undefined) throw wrong("graph", "replaces node: give one of the two");
   if (node === undefined && graph === undefined)
     throw wrong("node", "is missing, and so is graph: one of them must say how to run the task");
-  const id = `task_${await idDigits(context, "/tasks")}`;
+  const id = `task_${await idDigits(context)}`;
   const later = prefersAsync(context.request);
   const streaming = wantsEvents(context.request) !== "no";
   const wait = body.wait === true && !later && !streaming;
@@ -251,7 +251,7 @@ export async function runSubAgent(context: RequestContext): Promise<Response> {
   const { name = "task", system = null, allowed_tools, returns, background = false, session_id } = given;
   const { fork = false } = given;
   const options = withoutOwn(given);
-  const id = session_id ?? `task_${await idDigits(context, "/sub-agents")}`;
+  const id = session_id ?? `task_${await idDigits(context)}`;
   const streaming = wantsEvents(context.request) !== "no";
   const later = waitIn(context.request) === "none";
   const wait = !background && !later && !streaming;

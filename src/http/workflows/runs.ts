@@ -175,10 +175,8 @@ async function earlier(context: RequestContext, body: object): Promise<Started |
   return startedAs(context, session, await recordNow(session));
 }
 
-/** The id of a new run; the same key gives the same id. A key counts for one route only. */
-async function runIdOf(context: RequestContext): Promise<string> {
-  return `wf_${await idDigits(context, new URL(context.request.url).pathname)}`;
-}
+/** The id of a new run; the same key gives the same id. */
+const runIdOf = async (context: RequestContext): Promise<string> => `wf_${await idDigits(context)}`;
 
 async function start(
   context: RequestContext,
