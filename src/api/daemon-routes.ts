@@ -4,7 +4,7 @@ import { listedDaemon } from "../session/daemon/listed.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { nothing, resumeDaemonBody } from "./bodies/sessions.ts";
 import { answer, LOCATED, pageOf, TEXT, TIME } from "./openapi-parts.ts";
-import { body, json, maybeBody, type Operations, PAGE, reads, removes, schema } from "./operation.ts";
+import { body, json, lists, maybeBody, type Operations, reads, removes, schema } from "./operation.ts";
 import { changesOf } from "./session-routes.ts";
 import { bodySchema, schemaOf, schemasOf } from "./shape-schema.ts";
 
@@ -12,10 +12,7 @@ const daemon = changesOf("The daemon as it is now", "Daemon");
 const NOTHING = maybeBody(nothing);
 
 export const DAEMON_OPERATIONS = {
-  listDaemons: reads("sessions", "The tenant's daemons, the newest first", schema("Daemons"), {
-    outcome: "The page",
-    parameters: PAGE,
-  }),
+  listDaemons: lists("sessions", "The tenant's daemons, the newest first", schema("Daemons")),
   spawnDaemon: daemon(
     "Starts an agent that waits, and wakes when something comes or is due",
     body(schema("DaemonRequest")),
@@ -33,10 +30,7 @@ export const DAEMON_OPERATIONS = {
     schema("DaemonSnapshot"),
     { outcome: "The daemon" },
   ),
-  listDaemonWakes: reads("sessions", "The wakes of a daemon, the newest first", schema("DaemonWakes"), {
-    outcome: "The page",
-    parameters: PAGE,
-  }),
+  listDaemonWakes: lists("sessions", "The wakes of a daemon, the newest first", schema("DaemonWakes")),
   deleteDaemon: removes("sessions", "Stops a daemon and removes all its data, including its session"),
   sendEvent: daemon(
     "Puts an event into the daemon's queue: the body, JSON or text. Wants a key, or the signature of the daemon's webhook",

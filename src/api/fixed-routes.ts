@@ -25,6 +25,7 @@ import {
   follows,
   json,
   KEY,
+  lists,
   NO_MATCH,
   type Operation,
   paged,
@@ -201,7 +202,7 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
     tag: "skills",
     summary: "The cards of all skills, sorted by slug",
     parameters: [
-      ...paged("Cards", 100),
+      ...paged(100),
       query("q", "Words that must all occur in name, slug, description or tool names.", TEXT),
       query("mode", "Only skills of this mode.", { enum: [...MODES] }),
       NO_MATCH,
@@ -295,9 +296,8 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
     schema("PublishedSkill"),
     { outcome: "The version" },
   ),
-  listKeys: reads("operation", "API keys, without the keys themselves", schema("ApiKeys"), {
-    outcome: "Keys",
-    parameters: [...paged("Keys"), query("tenant", "One tenant's keys only; for the operator.", TEXT)],
+  listKeys: lists("operation", "API keys, without the keys themselves", schema("ApiKeys"), {
+    parameters: [query("tenant", "One tenant's keys only; for the operator.", TEXT)],
   }),
   addKey: {
     tag: "operation",

@@ -3,7 +3,7 @@ import { mockShape } from "../model/mock/mock.ts";
 import { MAX_MOCKS } from "../model/mock/read.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { answer, COUNT, OBJECTS, object, pageOf, ref, TEXT } from "./openapi-parts.ts";
-import { json, type Operations, paged, reads, removes, schema } from "./operation.ts";
+import { json, lists, type Operations, removes, schema } from "./operation.ts";
 import { bodySchema } from "./shape-schema.ts";
 
 const SCOPE: JsonObject = {
@@ -33,11 +33,11 @@ export const MOCK_OPERATIONS = {
     outcome: "They are gone",
     faults: [400, 404],
   }),
-  listMockCalls: reads(
+  listMockCalls: lists(
     "models",
     `The recorded calls, including retries, the oldest first; ${ONLY}`,
     pageOf(ref("schemas", "MockCall")),
-    { outcome: "Calls", parameters: [SCOPE, ...paged("Calls")], faults: [404] },
+    { parameters: [SCOPE], faults: [404] },
   ),
 } satisfies Operations;
 

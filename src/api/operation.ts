@@ -57,12 +57,11 @@ export const NO_MATCH = ref("parameters", "if-none-match");
 export const RANGED = [NO_MATCH, ref("parameters", "range"), ref("parameters", "if-range")];
 export const KEY = ref("parameters", "idempotency-key");
 export const CURSOR = query("cursor", "Where the page before ended.", TEXT);
-/** The parameters of a list. @param what its items */
-export const paged = (what: string, usual = 20): JsonObject[] => [
-  query("limit", `${what} per page.`, { type: "integer", minimum: 1, maximum: 1000, default: usual }),
+/** The parameters of a list. @param usual items per page */
+export const paged = (usual = 20): JsonObject[] => [
+  query("limit", "Items per page.", { type: "integer", minimum: 1, maximum: 1000, default: usual }),
   CURSOR,
 ];
-export const PAGE = paged("Items");
 export const EVENTS: JsonObject = { "text/event-stream": { schema: schema("Events") } };
 
 /** An operation that answers with JSON. @param outcome what the answer is */
@@ -72,6 +71,15 @@ export const reads = (
   shape: Json,
   { outcome = "The answer", ...more }: Further & { outcome?: string } = {},
 ): Operation => ({ tag, summary, answers: { 200: answer(outcome, json(shape)) }, ...more });
+
+/** An operation that answers with a page of a list. @param shape of the page */
+export const lists = (
+  tag: Operation["tag"],
+  summary: string,
+  shape: Json,
+  { parameters = [], ...more }: Further = {},
+): Operation =>
+  reads(tag, summary, shape, { outcome: "The page", parameters: [...paged(), ...parameters], ...more });
 
 /** An operation that follows events. */
 export const follows = (tag: Operation["tag"], summary: string): Operation => ({

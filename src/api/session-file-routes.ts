@@ -2,17 +2,7 @@
 import { sessionFile } from "../run/answers.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { answer, BINARY, header, pageOf, ref } from "./openapi-parts.ts";
-import {
-  fileAnswers,
-  json,
-  type Operations,
-  paged,
-  RANGED,
-  reads,
-  removes,
-  schema,
-  tagged,
-} from "./operation.ts";
+import { fileAnswers, json, lists, type Operations, RANGED, removes, schema, tagged } from "./operation.ts";
 import { schemasOf } from "./shape-schema.ts";
 
 const CONDITIONS = [
@@ -21,11 +11,10 @@ const CONDITIONS = [
 ];
 
 export const SESSION_FILE_OPERATIONS = {
-  listSessionFiles: reads(
+  listSessionFiles: lists(
     "files",
     "The files of a session, in the order of their paths",
     schema("SessionFiles"),
-    { outcome: "Files", parameters: paged("Files") },
   ),
   getSessionFile: {
     tag: "files",

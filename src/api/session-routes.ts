@@ -53,10 +53,10 @@ import {
   follows,
   json,
   KEY,
+  lists,
   maybeBody,
   type Operation,
   type Operations,
-  PAGE,
   reads,
   removes,
   schema,
@@ -91,14 +91,12 @@ const FORKED = { answers: { 201: answer("The fork", json(schema("Session")), LOC
 export const RUN_FAULTS = [402, 404, 409, 499, 502, 504];
 
 export const SESSION_OPERATIONS = {
-  listAllRuns: reads(
+  listAllRuns: lists(
     "sessions",
     "The tenant's runs of the last 30 days, and older ones that have not ended, over all surfaces, the newest first",
     schema("IndexedRuns"),
     {
-      outcome: "The page",
       parameters: [
-        ...PAGE,
         query("state", "Only runs in this state.", { enum: [...RUN_STATES] }),
         query("kind", "Only runs of this kind.", { enum: [...RUN_KINDS] }),
         query("name", "Only runs of this skill, operation or workflow.", TEXT),
@@ -117,18 +115,15 @@ export const SESSION_OPERATIONS = {
     { outcome: "The sums" },
   ),
   getIndexedRun: ofSession("One run of that list", schema("IndexedRun"), { outcome: "The run" }),
-  traceExecution: ofSession("The steps of an execution's run so far; a script has none", schema("Trace"), {
-    outcome: "Steps",
-    parameters: PAGE,
-  }),
-  traceRun: ofSession("The steps of a run so far", schema("Trace"), {
-    outcome: "Steps",
-    parameters: PAGE,
-  }),
+  traceExecution: lists(
+    "sessions",
+    "The steps of an execution's run so far; a script has none",
+    schema("Trace"),
+  ),
+  traceRun: lists("sessions", "The steps of a run so far", schema("Trace")),
   followRun: follows("sessions", "Events of a run: those so far, then future ones, up to its end"),
-  listSessions: reads("sessions", "The tenant's sessions, the newest first", schema("Sessions"), {
+  listSessions: lists("sessions", "The tenant's sessions, the newest first", schema("Sessions"), {
     parameters: [
-      ...PAGE,
       query("stages", "Whether those are among them in which stages of workflow runs ran.", {
         enum: ["true", "false"],
       }),
@@ -150,10 +145,10 @@ export const SESSION_OPERATIONS = {
   sessionExists: ofSession("Whether there is such a session", object({ exists: FLAG }), { never: [404] }),
   sessionLength: ofSession("How many messages the next model call would send", object({ length: COUNT })),
   sessionAncestry: ofSession("What the session was forked from, and into", schema("SessionAncestry")),
-  listMessages: ofSession(
+  listMessages: lists(
+    "sessions",
     "The messages that the next model call would send, oldest first",
     schema("SessionMessages"),
-    { parameters: PAGE },
   ),
   sendMessage: changes("Sends a message to the run under way, or to the next one", body(messageBody), {
     answers: { 202: answer("It is stored", json(schema("Delivered"))) },
@@ -173,8 +168,8 @@ export const SESSION_OPERATIONS = {
   },
   getCassette: ofSession("What the session's models and tools answered", schema("SessionCassette")),
   followSession: follows("sessions", "Events of the session: missed ones, then future ones, without end"),
-  listSessionEvents: ofSession("Events that the session has, oldest first", schema("SessionEvents"), {
-    parameters: [...PAGE, query("event", "Only events of this name.", TEXT)],
+  listSessionEvents: lists("sessions", "Events that the session has, oldest first", schema("SessionEvents"), {
+    parameters: [query("event", "Only events of this name.", TEXT)],
   }),
   resetSession: changes("Empties the conversation", NOTHING),
   trimSession: changes("Keeps the last messages only", body(trimBody)),
@@ -207,10 +202,10 @@ export const SESSION_OPERATIONS = {
     body(toolResultBody),
     { answers: { 200: answer("The run has it", json(schemaOf(answeredCall))) } },
   ),
-  listArtifacts: ofSession(
+  listArtifacts: lists(
+    "sessions",
     "What the session's tools made, in the order in which it was made, without content",
     schema("Artifacts"),
-    { parameters: PAGE },
   ),
   getArtifact: {
     tag: "sessions",
@@ -225,9 +220,11 @@ export const SESSION_OPERATIONS = {
   decideApproval: changes("Decides about a call, once", body(schema("ApprovalDecision")), {
     answers: { 200: answer("It is decided", json(schemaOf(decidedShape))) },
   }),
-  listRuns: ofSession("The runs of a session, the newest first, without their results", schema("Runs"), {
-    parameters: PAGE,
-  }),
+  listRuns: lists(
+    "sessions",
+    "The runs of a session, the newest first, without their results",
+    schema("Runs"),
+  ),
   startRun: changes("Runs an agent in the session", body(schema("RunRequest")), {
     parameters: [
       KEY,

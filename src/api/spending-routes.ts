@@ -10,31 +10,25 @@ import {
 } from "./answers/spending.ts";
 import { budgetBody, rateBody, softBudgetBody } from "./bodies/spending.ts";
 import { answer, pageOf, query, ref, TEXT } from "./openapi-parts.ts";
-import { body, json, type Operations, paged, reads, removes, schema } from "./operation.ts";
+import { body, json, lists, type Operations, reads, removes, schema } from "./operation.ts";
 import { bodySchema, schemasOf } from "./shape-schema.ts";
 
 const DAY: JsonObject = { type: "string", format: "date" };
-const ROWS = paged("Rows");
 const SESSION = query("session_id", "A session's ledger instead of the caller's own.", {
   type: "string",
   pattern: "^[A-Za-z0-9._:-]{1,128}$",
 });
 
 export const SPENDING = {
-  getUsage: reads("spending", "Tokens and money that the tenant's model calls took", schema("UsagePage"), {
-    outcome: "Sums",
+  getUsage: lists("spending", "Tokens and money that the tenant's model calls took", schema("UsagePage"), {
     parameters: [
       query("from", "First day, UTC.", DAY),
       query("to", "Last day, UTC.", DAY),
       query("group_by", "What to sum by.", { enum: ["skill", "session", "model", "day"], default: "day" }),
       query("session", "Only what this session spent.", TEXT),
-      ...ROWS,
     ],
   }),
-  listBudgets: reads("spending", "The tenant's hard limits, sorted by scope", schema("Budgets"), {
-    outcome: "Limits",
-    parameters: ROWS,
-  }),
+  listBudgets: lists("spending", "The tenant's hard limits, sorted by scope", schema("Budgets")),
   getBudget: reads("spending", "One hard limit and its present state", schema("Budget"), {
     outcome: "The limit",
     faults: [400],

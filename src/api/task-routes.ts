@@ -15,7 +15,7 @@ import { objectOf } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { nothing } from "./bodies/sessions.ts";
 import { answer, LOCATED, pageOf, ref } from "./openapi-parts.ts";
-import { body, EVENTS, json, KEY, maybeBody, type Operations, PAGE, reads, schema } from "./operation.ts";
+import { body, EVENTS, json, KEY, lists, maybeBody, type Operations, reads, schema } from "./operation.ts";
 import { changesOf, RUN_FAULTS } from "./session-routes.ts";
 import { schemaOf, schemasOf } from "./shape-schema.ts";
 
@@ -24,10 +24,7 @@ const task = changesOf("The task as it is now", "Task");
 const CONTINUES = answer("It continues", json(schemaOf(acceptedTask())), LOCATED);
 
 export const TASK_OPERATIONS = {
-  listTasks: reads("sessions", "The tenant's tasks, the newest first", schema("Tasks"), {
-    outcome: "The page",
-    parameters: PAGE,
-  }),
+  listTasks: lists("sessions", "The tenant's tasks, the newest first", schema("Tasks")),
   spawnTask: task(
     "Hands a task over to a run in a session of its own",
     body(taskBody, { options: ref("schemas", "RunOptions") }),

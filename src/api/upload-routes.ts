@@ -1,24 +1,20 @@
 /** The routes of uploaded skills, and of versions. */
 import { namedSkillBody } from "./bodies/publishing.ts";
 import { answer, BINARY, LOCATED, query, TEXT } from "./openapi-parts.ts";
-import { json, type Operations, PAGE, reads, removes, schema } from "./operation.ts";
+import { json, lists, type Operations, removes, schema } from "./operation.ts";
 import { schemaOf } from "./shape-schema.ts";
 
 export const UPLOAD_OPERATIONS = {
-  listVersions: reads(
+  listVersions: lists(
     "skills",
     "What was published or uploaded as this skill, the newest first",
     schema("Versions"),
-    { outcome: "Versions", parameters: PAGE },
   ),
-  listUploads: reads(
+  listUploads: lists(
     "publishing",
     "The uploaded skills of the key's tenant, sorted by slug",
     schema("Uploads"),
-    {
-      outcome: "Uploaded skills",
-      parameters: [...PAGE, query("tenant", "Another tenant's; for the operator.", TEXT)],
-    },
+    { parameters: [query("tenant", "Another tenant's; for the operator.", TEXT)] },
   ),
   putSkill: {
     tag: "publishing",

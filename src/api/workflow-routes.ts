@@ -50,9 +50,9 @@ import {
   EVENTS,
   json,
   KEY,
+  lists,
   maybeBody,
   type Operations,
-  PAGE,
   reads,
   removes,
   schema,
@@ -101,11 +101,11 @@ export const WORKFLOW_OPERATIONS = {
       faults: [402, 404, 409, 502, 504],
     },
   ),
-  listWorkflowRuns: reads(
+  listWorkflowRuns: lists(
     "sessions",
     "The tenant's workflow runs, the newest first",
     schema("WorkflowRuns"),
-    { parameters: [...PAGE, query("status", "Only runs of this status.", STATUS)] },
+    { parameters: [query("status", "Only runs of this status.", STATUS)] },
   ),
   getWorkflowRun: reads(
     "sessions",
@@ -144,11 +144,11 @@ export const WORKFLOW_OPERATIONS = {
     { answers: { 202: answer("It is stored", json(schemaOf(signalledRun))) } },
   ),
   decideWorkflowApproval: onRun("Answers a node that waits for an approval", body(answerBody)),
-  listWorkflows: reads(
+  listWorkflows: lists(
     "sessions",
     "The tenant's stored workflows by name, and those of the served skills",
     schema("Workflows"),
-    { parameters: PAGE, faults: [404] },
+    { faults: [404] },
   ),
   getWorkflow: reads(
     "sessions",

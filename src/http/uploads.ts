@@ -5,7 +5,6 @@
 
 import type { ShownUpload } from "../api/answers/skills.ts";
 import { namedSkillBody } from "../api/bodies/publishing.ts";
-import { pageOfRows } from "../database.ts";
 import { BundleInvalid, SkillNotFound, UnsupportedMediaType } from "../errors/request.ts";
 import type { LoadedCatalog } from "../registry/published.ts";
 import { findBundle } from "../registry/stored-skills/bundles.ts";
@@ -85,8 +84,8 @@ export async function listUploads(context: RequestContext): Promise<Response> {
   const after = query.get("cursor") ?? "";
   const uploads = await uploadsAfter(context.env, { owner, after, limit: limit + 1 });
   const catalog = await context.deployment.registry.catalog(context.background);
-  const { data, next_cursor } = pageOfRows(uploads, limit, ({ slug }) => slug);
-  return jsonNow({ data: data.map((upload) => shown(upload, catalog)), next_cursor });
+  const data = uploads.slice(0, limit).map((upload) => shown(upload, catalog));
+  return jsonNow({ data, next_cursor: uploads.length > limit ? (data.at(-1)?.slug ?? null) : null });
 }
 
 function shown(upload: Upload, catalog: LoadedCatalog): ShownUpload {

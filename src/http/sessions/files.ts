@@ -3,7 +3,6 @@
  */
 
 import { percentDecoded } from "../../bytes.ts";
-import { pageOfRows } from "../../database.ts";
 import {
   BadPath,
   BadRequest,
@@ -41,8 +40,8 @@ export const listSessionFiles = inWorkspace(async (context, workspace) => {
   const { query } = context;
   const limit = pageLimit(query);
   const files = await workspace.listFiles(query.get("cursor"), limit + 1);
-  const { data, next_cursor } = pageOfRows(files, limit, ({ path }) => path);
-  return jsonNow({ data: data.map(rowOf), next_cursor });
+  const data = files.slice(0, limit).map(rowOf);
+  return jsonNow({ data, next_cursor: files.length > limit ? (data.at(-1)?.path ?? null) : null });
 });
 
 /** `GET /sessions/:id/files/{path}`: the bytes, whole or a range of them. */
