@@ -29,14 +29,14 @@ export const CALL_OPERATIONS = {
       ),
       ...CALL.parameters,
     ],
-    body: body(schema("RunRequest")),
-    answers: { 200: answer("The result", { ...json(schema("RunResult")), ...EVENTS }), 202: ACCEPTED },
+    body: body("RunRequest"),
+    answers: { 200: answer("The result", { ...json("RunResult"), ...EVENTS }), 202: ACCEPTED },
   },
   callModel: {
     ...CALL,
     summary: "Calls a model",
     body: body(callBody, OPTIONS),
-    answers: { 200: answer("The result", { ...json(schema("CallResult")), ...EVENTS }), 202: ACCEPTED },
+    answers: { 200: answer("The result", { ...json("CallResult"), ...EVENTS }), 202: ACCEPTED },
   },
   streamModel: {
     ...CALL,
@@ -50,7 +50,7 @@ export const CALL_OPERATIONS = {
     body: body(structuredBody, OPTIONS),
     answers: {
       200: answer("The data, or the reason why there is none", {
-        ...json(schema("StructuredResult")),
+        ...json("StructuredResult"),
         ...EVENTS,
       }),
       202: ACCEPTED,
@@ -60,7 +60,7 @@ export const CALL_OPERATIONS = {
     ...CALL,
     summary: "Asks for the text between a prefix and a suffix",
     body: body(completionBody, OPTIONS),
-    answers: { 200: answer("The result", { ...json(schema("CallResult")), ...EVENTS }), 202: ACCEPTED },
+    answers: { 200: answer("The result", { ...json("CallResult"), ...EVENTS }), 202: ACCEPTED },
   },
 } satisfies Operations;
 

@@ -6,7 +6,7 @@ import { CONFIG_PARAM_FIELDS } from "../skill/tools-json/tool-fields.ts";
 import { configShape } from "./answers/skills.ts";
 import { configBody } from "./bodies/publishing.ts";
 import { query } from "./openapi-parts.ts";
-import { body, type Operations, reads, schema } from "./operation.ts";
+import { body, type Operations, reads } from "./operation.ts";
 import { bodySchema, schemaOf } from "./shape-schema.ts";
 
 const BOT: JsonObject = { type: "string", pattern: "^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$" };
@@ -17,14 +17,14 @@ export const CONFIG_OPERATIONS = {
   getConfig: reads(
     "skills",
     "What the tenant configured of the skill's tools; of secrets only whether they are set",
-    schema("ToolConfig"),
+    "ToolConfig",
     { outcome, parameters },
   ),
   putConfig: reads(
     "skills",
     "Sets the values that it names; null resets one to the layer below",
-    schema("ToolConfig"),
-    { outcome, parameters, body: body(schema("ToolConfigChange")) },
+    "ToolConfig",
+    { outcome, parameters, body: body("ToolConfigChange") },
   ),
 } satisfies Operations;
 

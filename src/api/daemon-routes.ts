@@ -4,7 +4,7 @@ import { listedDaemon } from "../session/daemon/listed.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { nothing, resumeDaemonBody } from "./bodies/sessions.ts";
 import { answer, LOCATED, pageOf, TEXT, TIME } from "./openapi-parts.ts";
-import { body, json, lists, maybeBody, type Operations, reads, removes, schema } from "./operation.ts";
+import { body, json, lists, maybeBody, type Operations, reads, removes } from "./operation.ts";
 import { changesOf } from "./session-routes.ts";
 import { bodySchema, schemaOf, schemasOf } from "./shape-schema.ts";
 
@@ -12,12 +12,12 @@ const daemon = changesOf("The daemon as it is now", "Daemon");
 const NOTHING = maybeBody(nothing);
 
 export const DAEMON_OPERATIONS = {
-  listDaemons: lists("sessions", "The tenant's daemons, the newest first", schema("Daemons")),
+  listDaemons: lists("sessions", "The tenant's daemons, the newest first", "Daemons"),
   spawnDaemon: daemon(
     "Starts an agent that waits, and wakes when something comes or is due",
-    body(schema("DaemonRequest")),
+    body("DaemonRequest"),
     {
-      answers: { 201: answer("It runs", json(schema("Daemon")), LOCATED) },
+      answers: { 201: answer("It runs", json("Daemon"), LOCATED) },
       faults: [404, 409],
     },
   ),
@@ -27,15 +27,15 @@ export const DAEMON_OPERATIONS = {
   getDaemon: reads(
     "sessions",
     "A daemon with its snapshot and the beginning of its queue",
-    schema("DaemonSnapshot"),
+    "DaemonSnapshot",
     { outcome: "The daemon" },
   ),
-  listDaemonWakes: lists("sessions", "The wakes of a daemon, the newest first", schema("DaemonWakes")),
+  listDaemonWakes: lists("sessions", "The wakes of a daemon, the newest first", "DaemonWakes"),
   deleteDaemon: removes("sessions", "Stops a daemon and removes all its data, including its session"),
   sendEvent: daemon(
     "Puts an event into the daemon's queue: the body, JSON or text. Wants a key, or the signature of the daemon's webhook",
     { required: true, content: { ...json({}), "text/plain": { schema: TEXT } } },
-    { answers: { 202: answer("It is stored", json(schema("Daemon"))) } },
+    { answers: { 202: answer("It is stored", json("Daemon")) } },
   ),
   wakeDaemon: daemon("Wakes a daemon once it is idle", NOTHING),
   stopDaemon: daemon("Stops a daemon; an event in flight goes back to the front of its queue", NOTHING),

@@ -77,7 +77,7 @@ const CARD: Operation = {
 
 /** `/mcp` refuses a message by an error of JSON-RPC, and a request that it does not read by a problem document. */
 const REFUSED_MESSAGE = answer("An error of JSON-RPC, or a problem", {
-  ...json(schema("McpMessage")),
+  ...json("McpMessage"),
   "application/problem+json": { schema: schema("Problem") },
 });
 
@@ -86,7 +86,7 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
   index: {
     tag: "operation",
     summary: "The skills and interfaces of this deployment, as a page or as JSON",
-    answers: { 200: answer("The index", { ...HTML, ...json(schema("Index")) }) },
+    answers: { 200: answer("The index", { ...HTML, ...json("Index") }) },
   },
   consolePage: page("A page of the console, or a file that its pages load", "The page", {
     faults: [400],
@@ -124,13 +124,13 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
     answers: { 303: SEES_OTHER },
     never: [422],
   },
-  healthz: reads("operation", "Whether the Worker runs", schema("Health"), { outcome: "It runs" }),
+  healthz: reads("operation", "Whether the Worker runs", "Health", { outcome: "It runs" }),
   readyz: {
     tag: "operation",
     summary: "Whether catalog and runner are usable",
     answers: {
-      200: answer("Both are", json(schema("Readiness"))),
-      503: answer("One is not", json(schema("Readiness")), {
+      200: answer("Both are", json("Readiness")),
+      503: answer("One is not", json("Readiness"), {
         ...answerHeaders(),
         "Retry-After": ref("headers", "retry-after"),
       }),
@@ -234,7 +234,7 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
         "multipart/form-data": { schema: { type: "object", properties: { file: BINARY } } },
       },
     },
-    answers: { 201: answer("The file", json(schema("File")), LOCATED) },
+    answers: { 201: answer("The file", json("File"), LOCATED) },
   },
   getFile: {
     tag: "files",
@@ -244,16 +244,13 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
     faults: [416],
   },
   deleteFile: removes("files", "Removes a file"),
-  getExecution: reads(
-    "skills",
-    "State and result of an idempotent or asynchronous call",
-    schema("Execution"),
-    { outcome: "The execution" },
-  ),
+  getExecution: reads("skills", "State and result of an idempotent or asynchronous call", "Execution", {
+    outcome: "The execution",
+  }),
   deleteExecution: {
     tag: "skills",
     summary: "Stops a running execution, removes an ended one",
-    answers: { 200: answer("It is stopped", json(schema("Execution"))), 204: answer("It is removed", null) },
+    answers: { 200: answer("It is stopped", json("Execution")), 204: answer("It is removed", null) },
   },
   getExecutionResult: {
     tag: "skills",
@@ -262,7 +259,7 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
     faults: [409, 422, 502, 504],
   },
   getExecutionEvents: follows("skills", "The events so far, then future ones"),
-  listObjects: reads("publishing", "Keys of the stored objects", schema("ObjectKeys"), {
+  listObjects: reads("publishing", "Keys of the stored objects", "ObjectKeys", {
     outcome: "Keys",
     parameters: [CURSOR],
     never: [400],
@@ -271,40 +268,38 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
     tag: "publishing",
     summary: "Stores a tar of objects named `<kind>/<sha256>`",
     body: { required: true, content: { "application/x-tar": { schema: BINARY } } },
-    answers: { 201: answer("Stored", json(schema("Stored"))) },
+    answers: { 201: answer("Stored", json("Stored")) },
     never: [400, 404],
   },
-  getServedCatalog: reads(
-    "publishing",
-    "Which catalog is served, and who published it",
-    schema("ServedCatalog"),
-    { outcome: "The catalog", faults: [503] },
-  ),
+  getServedCatalog: reads("publishing", "Which catalog is served, and who published it", "ServedCatalog", {
+    outcome: "The catalog",
+    faults: [503],
+  }),
   publishCatalog: {
     tag: "publishing",
     summary: "Serves this catalog from now on",
-    body: body(schema("CatalogRequest")),
+    body: body("CatalogRequest"),
     answers: {
-      200: answer("It was served already", json(schema("CatalogPointer"))),
-      201: answer("It is served now", json(schema("CatalogPointer"))),
+      200: answer("It was served already", json("CatalogPointer")),
+      201: answer("It is served now", json("CatalogPointer")),
     },
     faults: [409],
   },
   getPublishedSkill: reads(
     "publishing",
     "The served version of a published skill: its digest and its record",
-    schema("PublishedSkill"),
+    "PublishedSkill",
     { outcome: "The version" },
   ),
-  listKeys: lists("operation", "API keys, without the keys themselves", schema("ApiKeys"), {
+  listKeys: lists("operation", "API keys, without the keys themselves", "ApiKeys", {
     parameters: [query("tenant", "One tenant's keys only; for the operator.", TEXT)],
   }),
   addKey: {
     tag: "operation",
     summary: "Makes an API key; only this answer shows it",
     parameters: [KEY],
-    body: body(schema("NewApiKey")),
-    answers: { 201: answer("The key", json(schema("ShownApiKey"))) },
+    body: body("NewApiKey"),
+    answers: { 201: answer("The key", json("ShownApiKey")) },
     faults: [502],
   },
   revokeKey: removes("operation", "Revokes an API key", { outcome: "It is revoked" }),
@@ -312,10 +307,10 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
     tag: "skills",
     summary: "The skills as tools, prompts and resources of an MCP server (Streamable HTTP, no sessions)",
     parameters: [KEY],
-    body: body(schema("McpMessage")),
+    body: body("McpMessage"),
     answers: {
       200: answer("The response", {
-        ...json(schema("McpMessage")),
+        ...json("McpMessage"),
         "text/event-stream": { schema: TEXT },
       }),
       202: answer("A notification is accepted", null),

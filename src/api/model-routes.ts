@@ -1,6 +1,6 @@
 /** The routes with information about models, and their response shapes. */
 import { healthShape } from "../model/health.ts";
-import type { Json, JsonObject } from "../skill/manifest.ts";
+import type { JsonObject } from "../skill/manifest.ts";
 import {
   inferredProvider,
   modelCapabilities,
@@ -13,7 +13,7 @@ import {
   tokensPrice,
 } from "./answers/models.ts";
 import { answer, COUNT, pageOf, query, ref, TEXT } from "./openapi-parts.ts";
-import { type Operation, type Operations, reads, schema } from "./operation.ts";
+import { type Operation, type Operations, reads, type Schema, schema } from "./operation.ts";
 import { schemaOf, schemasOf } from "./shape-schema.ts";
 
 const wanted = (name: string, description: string): JsonObject => ({
@@ -22,11 +22,11 @@ const wanted = (name: string, description: string): JsonObject => ({
 });
 const MODEL = wanted("model", "The id of a model, or an alias.");
 
-const ofModel = (summary: string, shape: Json, ...parameters: JsonObject[]): Operation =>
+const ofModel = (summary: string, shape: Schema, ...parameters: JsonObject[]): Operation =>
   reads("models", summary, shape, { parameters });
 
 export const MODEL_OPERATIONS = {
-  getModelInfo: reads("models", "The target of a call that names no model", schema("ModelInfo"), {
+  getModelInfo: reads("models", "The target of a call that names no model", "ModelInfo", {
     faults: [400],
   }),
   listModels: ofModel(
@@ -34,14 +34,10 @@ export const MODEL_OPERATIONS = {
     { oneOf: [schema("ModelAliases"), schema("Model")] },
     query("id", "The id of a model, or an alias.", TEXT),
   ),
-  resolveModel: ofModel("What a model name resolves to", schema("ModelTarget"), MODEL),
+  resolveModel: ofModel("What a model name resolves to", "ModelTarget", MODEL),
   inferProvider: ofModel("The provider of a model", schemaOf(inferredProvider), MODEL),
   tierOfModel: ofModel("The capability tier of a model", schemaOf(modelTier), MODEL),
-  pickModel: ofModel(
-    "The model of an alias or tier",
-    schema("ModelTarget"),
-    wanted("target", "An alias or a tier."),
-  ),
+  pickModel: ofModel("The model of an alias or tier", "ModelTarget", wanted("target", "An alias or a tier.")),
   priceTokens: ofModel(
     "What tokens of a model cost, in USD",
     schemaOf(tokensPrice),
@@ -54,7 +50,7 @@ export const MODEL_OPERATIONS = {
   ),
   getCapabilities: ofModel(
     "What a model can do",
-    schema("ModelCapabilities"),
+    "ModelCapabilities",
     wanted("provider", "The name of a provider."),
     query("model", "The id of a model; the provider's default one without it.", TEXT),
   ),
@@ -71,17 +67,17 @@ export const MODEL_OPERATIONS = {
     summary: "Removes the tenant's own capability rules",
     answers: { 204: answer("They are gone", null) },
   },
-  listProviders: reads("models", "The providers of this deployment", schema("ModelProviders")),
+  listProviders: reads("models", "The providers of this deployment", "ModelProviders"),
   listAvailableProviders: reads(
     "models",
     "Those whose key is set, and those that need none",
-    schema("ModelProviders"),
+    "ModelProviders",
   ),
-  getProvider: ofModel("One provider, without secrets", schema("ModelProvider")),
+  getProvider: ofModel("One provider, without secrets", "ModelProvider"),
   checkProvider: reads(
     "models",
     "Asks the provider whether it is available and accepts the key; always 200",
-    schema("ProviderHealth"),
+    "ProviderHealth",
     { never: [404] },
   ),
 } satisfies Operations;

@@ -2,7 +2,7 @@
 import type * as z from "zod/mini";
 import type { OperationId, RouteScope } from "../skill/fixed-routes.ts";
 import { objectOf } from "../skill/json.ts";
-import type { Json, JsonObject } from "../skill/manifest.ts";
+import type { JsonObject } from "../skill/manifest.ts";
 import { answer, answerHeaders, problems, query, ref, TEXT } from "./openapi-parts.ts";
 import { bodySchema } from "./shape-schema.ts";
 
@@ -30,17 +30,22 @@ type Further = Partial<Operation>;
 /** Operations by id. `src/skill/fixed-routes.ts` has their routes. */
 export type Operations = { readonly [id in OperationId]?: Operation };
 
-export const json = (schema: Json): JsonObject => ({ "application/json": { schema } });
 export const schema = (name: string): ReturnType<typeof ref> => ref("schemas", name);
+/** A schema, or the name of one of `components/schemas`. */
+export type Schema = JsonObject | string;
+export const json = (of: Schema): JsonObject => ({
+  "application/json": { schema: typeof of === "string" ? schema(of) : of },
+});
 /**
  * A JSON body: the shape that reads it, or the schema of that shape.
  * @param meanings as in `bodySchema`
  */
 export const body = (
-  shape: z.core.$ZodType | JsonObject,
+  shape: z.core.$ZodType | Schema,
   meanings: { [member: string]: JsonObject } = {},
 ): JsonObject => ({ required: true, content: json(isShape(shape) ? bodySchema(shape, meanings) : shape) });
-const isShape = (shape: z.core.$ZodType | JsonObject): shape is z.core.$ZodType => "_zod" in shape;
+const isShape = (shape: z.core.$ZodType | Schema): shape is z.core.$ZodType =>
+  typeof shape !== "string" && "_zod" in shape;
 /** The same for a body that may be missing. */
 export const maybeBody = (...of: Parameters<typeof body>): JsonObject => ({
   ...body(...of),
@@ -68,7 +73,7 @@ export const EVENTS: JsonObject = { "text/event-stream": { schema: schema("Event
 export const reads = (
   tag: Operation["tag"],
   summary: string,
-  shape: Json,
+  shape: Schema,
   { outcome = "The answer", ...more }: Further & { outcome?: string } = {},
 ): Operation => ({ tag, summary, answers: { 200: answer(outcome, json(shape)) }, ...more });
 
@@ -76,7 +81,7 @@ export const reads = (
 export const lists = (
   tag: Operation["tag"],
   summary: string,
-  shape: Json,
+  shape: Schema,
   { parameters = [], ...more }: Further = {},
 ): Operation =>
   reads(tag, summary, shape, { outcome: "The page", parameters: [...paged(), ...parameters], ...more });

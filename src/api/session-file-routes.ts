@@ -2,7 +2,7 @@
 import { sessionFile } from "../run/answers.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { answer, BINARY, header, pageOf, ref } from "./openapi-parts.ts";
-import { fileAnswers, json, lists, type Operations, RANGED, removes, schema, tagged } from "./operation.ts";
+import { fileAnswers, json, lists, type Operations, RANGED, removes, tagged } from "./operation.ts";
 import { schemasOf } from "./shape-schema.ts";
 
 const CONDITIONS = [
@@ -11,11 +11,7 @@ const CONDITIONS = [
 ];
 
 export const SESSION_FILE_OPERATIONS = {
-  listSessionFiles: lists(
-    "files",
-    "The files of a session, in the order of their paths",
-    schema("SessionFiles"),
-  ),
+  listSessionFiles: lists("files", "The files of a session, in the order of their paths", "SessionFiles"),
   getSessionFile: {
     tag: "files",
     summary: "A file of a session",
@@ -29,8 +25,8 @@ export const SESSION_FILE_OPERATIONS = {
     parameters: CONDITIONS,
     body: { required: true, content: { "*/*": { schema: BINARY } } },
     answers: {
-      200: answer("The file is replaced", json(schema("SessionFile")), tagged()),
-      201: answer("The file is new", json(schema("SessionFile")), tagged()),
+      200: answer("The file is replaced", json("SessionFile"), tagged()),
+      201: answer("The file is new", json("SessionFile"), tagged()),
     },
     faults: [409, 412],
     never: [422],

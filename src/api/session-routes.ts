@@ -20,7 +20,7 @@ import {
 } from "../session/conversation/answers.ts";
 import { figuresShape, RUN_KINDS, RUN_STATES, runEntryShape } from "../session/run-entry.ts";
 import { sessionRowShape } from "../session/session-entry.ts";
-import type { Json, JsonObject } from "../skill/manifest.ts";
+import type { JsonObject } from "../skill/manifest.ts";
 import {
   compactBody,
   decisionBody,
@@ -59,6 +59,7 @@ import {
   type Operations,
   reads,
   removes,
+  type Schema,
   schema,
 } from "./operation.ts";
 import { bodySchema, schemaOf, schemasOf } from "./shape-schema.ts";
@@ -69,7 +70,7 @@ const NOTHING = maybeBody(nothing);
 
 const ofSession = (
   summary: string,
-  shape: Json,
+  shape: Schema,
   more: Partial<Operation> & { outcome?: string } = {},
 ): Operation => reads("sessions", summary, shape, more);
 
@@ -85,7 +86,7 @@ export const changesOf =
       ...more,
     });
 const changes = changesOf("The session as it is now", "Session");
-const FORKED = { answers: { 201: answer("The fork", json(schema("Session")), LOCATED) } };
+const FORKED = { answers: { 201: answer("The fork", json("Session"), LOCATED) } };
 
 /** Statuses of a run of a model that the request begins, in addition to those of its input. */
 export const RUN_FAULTS = [402, 404, 409, 499, 502, 504];
@@ -94,7 +95,7 @@ export const SESSION_OPERATIONS = {
   listAllRuns: lists(
     "sessions",
     "The tenant's runs of the last 30 days, and older ones that have not ended, over all surfaces, the newest first",
-    schema("IndexedRuns"),
+    "IndexedRuns",
     {
       parameters: [
         query("state", "Only runs in this state.", { enum: [...RUN_STATES] }),
@@ -111,18 +112,14 @@ export const SESSION_OPERATIONS = {
   getRunFigures: reads(
     "sessions",
     "Sums over the runs of the last 24 hours by skill, and how many runs wait for an approval",
-    schema("RunFigures"),
+    "RunFigures",
     { outcome: "The sums" },
   ),
-  getIndexedRun: ofSession("One run of that list", schema("IndexedRun"), { outcome: "The run" }),
-  traceExecution: lists(
-    "sessions",
-    "The steps of an execution's run so far; a script has none",
-    schema("Trace"),
-  ),
-  traceRun: lists("sessions", "The steps of a run so far", schema("Trace")),
+  getIndexedRun: ofSession("One run of that list", "IndexedRun", { outcome: "The run" }),
+  traceExecution: lists("sessions", "The steps of an execution's run so far; a script has none", "Trace"),
+  traceRun: lists("sessions", "The steps of a run so far", "Trace"),
   followRun: follows("sessions", "Events of a run: those so far, then future ones, up to its end"),
-  listSessions: lists("sessions", "The tenant's sessions, the newest first", schema("Sessions"), {
+  listSessions: lists("sessions", "The tenant's sessions, the newest first", "Sessions", {
     parameters: [
       query("stages", "Whether those are among them in which stages of workflow runs ran.", {
         enum: ["true", "false"],
@@ -134,24 +131,24 @@ export const SESSION_OPERATIONS = {
     maybeBody(openBody, { id: DST.dst }),
     {
       answers: {
-        200: answer("It was there", json(schema("Session")), LOCATED),
-        201: answer("It is new", json(schema("Session")), LOCATED),
+        200: answer("It was there", json("Session"), LOCATED),
+        201: answer("It is new", json("Session"), LOCATED),
       },
       faults: [],
     },
   ),
-  getSession: ofSession("One session", schema("Session")),
+  getSession: ofSession("One session", "Session"),
   deleteSession: removes("sessions", "Stops a session's run and removes all its data"),
   sessionExists: ofSession("Whether there is such a session", object({ exists: FLAG }), { never: [404] }),
   sessionLength: ofSession("How many messages the next model call would send", object({ length: COUNT })),
-  sessionAncestry: ofSession("What the session was forked from, and into", schema("SessionAncestry")),
+  sessionAncestry: ofSession("What the session was forked from, and into", "SessionAncestry"),
   listMessages: lists(
     "sessions",
     "The messages that the next model call would send, oldest first",
-    schema("SessionMessages"),
+    "SessionMessages",
   ),
   sendMessage: changes("Sends a message to the run under way, or to the next one", body(messageBody), {
-    answers: { 202: answer("It is stored", json(schema("Delivered"))) },
+    answers: { 202: answer("It is stored", json("Delivered")) },
   }),
   getTranscript: {
     tag: "sessions",
@@ -163,18 +160,18 @@ export const SESSION_OPERATIONS = {
       }),
     ],
     answers: {
-      200: answer("The transcript", { "text/plain": { schema: TEXT }, ...json(schema("Transcript")) }),
+      200: answer("The transcript", { "text/plain": { schema: TEXT }, ...json("Transcript") }),
     },
   },
-  getCassette: ofSession("What the session's models and tools answered", schema("SessionCassette")),
+  getCassette: ofSession("What the session's models and tools answered", "SessionCassette"),
   followSession: follows("sessions", "Events of the session: missed ones, then future ones, without end"),
-  listSessionEvents: lists("sessions", "Events that the session has, oldest first", schema("SessionEvents"), {
+  listSessionEvents: lists("sessions", "Events that the session has, oldest first", "SessionEvents", {
     parameters: [query("event", "Only events of this name.", TEXT)],
   }),
   resetSession: changes("Empties the conversation", NOTHING),
   trimSession: changes("Keeps the last messages only", body(trimBody)),
-  compactSession: changes("Replaces older messages by a summary", maybeBody(schema("CompactRequest")), {
-    answers: { 200: answer("The session, and what was done", json(schema("CompactedSession"))) },
+  compactSession: changes("Replaces older messages by a summary", maybeBody("CompactRequest"), {
+    answers: { 200: answer("The session, and what was done", json("CompactedSession")) },
     faults: [409, 502, 504],
   }),
   injectMessage: changes("Adds a message of any role", body(injectBody)),
@@ -192,10 +189,10 @@ export const SESSION_OPERATIONS = {
   abandonSession: changes("Abandons the conversation; cancels its run", NOTHING),
   closeSession: changes("Ends the conversation; cancels its run", NOTHING),
   resumeSession: changes("Makes it active again, and wakes an idle run", NOTHING, {
-    answers: { 200: answer("The session as it is now", json(schema("ResumedSession"))) },
+    answers: { 200: answer("The session as it is now", json("ResumedSession")) },
   }),
   sendFeedback: changes("Gives the model feedback at its next turn", body(feedbackBody), {
-    answers: { 202: answer("It is stored", json(schema("Delivered"))) },
+    answers: { 202: answer("It is stored", json("Delivered")) },
   }),
   answerToolCall: changes(
     "The client's answer to a call of a tool that it declared without a handler",
@@ -205,7 +202,7 @@ export const SESSION_OPERATIONS = {
   listArtifacts: lists(
     "sessions",
     "What the session's tools made, in the order in which it was made, without content",
-    schema("Artifacts"),
+    "Artifacts",
   ),
   getArtifact: {
     tag: "sessions",
@@ -214,18 +211,14 @@ export const SESSION_OPERATIONS = {
       query("version", "Instead of the last one.", { type: "integer", minimum: 1 }),
       query("download", "`1`: the content alone, always as an attachment.", { enum: ["0", "1"] }),
     ],
-    answers: { 200: answer("The artifact", { ...json(schema("Artifact")), "*/*": {} }) },
+    answers: { 200: answer("The artifact", { ...json("Artifact"), "*/*": {} }) },
   },
-  listApprovals: ofSession("Calls that wait for a decision", schema("Approvals")),
-  decideApproval: changes("Decides about a call, once", body(schema("ApprovalDecision")), {
+  listApprovals: ofSession("Calls that wait for a decision", "Approvals"),
+  decideApproval: changes("Decides about a call, once", body("ApprovalDecision"), {
     answers: { 200: answer("It is decided", json(schemaOf(decidedShape))) },
   }),
-  listRuns: lists(
-    "sessions",
-    "The runs of a session, the newest first, without their results",
-    schema("Runs"),
-  ),
-  startRun: changes("Runs an agent in the session", body(schema("RunRequest")), {
+  listRuns: lists("sessions", "The runs of a session, the newest first, without their results", "Runs"),
+  startRun: changes("Runs an agent in the session", body("RunRequest"), {
     parameters: [
       KEY,
       ref("parameters", "prefer"),
@@ -239,21 +232,17 @@ export const SESSION_OPERATIONS = {
     ],
     answers: {
       200: answer("The result, and what the run waits for if it rests", {
-        ...json(schema("SessionRunResult")),
+        ...json("SessionRunResult"),
         ...EVENTS,
       }),
-      202: answer(
-        "It continues; its state and result are at `Location`",
-        json(schema("RunAccepted")),
-        LOCATED,
-      ),
+      202: answer("It continues; its state and result are at `Location`", json("RunAccepted"), LOCATED),
     },
     faults: RUN_FAULTS,
   }),
-  getRun: ofSession("A run, with its result once it has ended", schema("Run")),
+  getRun: ofSession("A run, with its result once it has ended", "Run"),
   cancelRun: changes("Ends a run; an ended run stays unchanged", NOTHING, {
     parameters: [],
-    answers: { 200: answer("The run", json(schema("Run"))) },
+    answers: { 200: answer("The run", json("Run")) },
   }),
 } satisfies Operations;
 

@@ -10,7 +10,7 @@ import {
 } from "./answers/spending.ts";
 import { budgetBody, rateBody, softBudgetBody } from "./bodies/spending.ts";
 import { answer, pageOf, query, ref, TEXT } from "./openapi-parts.ts";
-import { body, json, lists, type Operations, reads, removes, schema } from "./operation.ts";
+import { body, json, lists, type Operations, reads, removes } from "./operation.ts";
 import { bodySchema, schemasOf } from "./shape-schema.ts";
 
 const DAY: JsonObject = { type: "string", format: "date" };
@@ -20,7 +20,7 @@ const SESSION = query("session_id", "A session's ledger instead of the caller's 
 });
 
 export const SPENDING = {
-  getUsage: lists("spending", "Tokens and money that the tenant's model calls took", schema("UsagePage"), {
+  getUsage: lists("spending", "Tokens and money that the tenant's model calls took", "UsagePage", {
     parameters: [
       query("from", "First day, UTC.", DAY),
       query("to", "Last day, UTC.", DAY),
@@ -28,41 +28,41 @@ export const SPENDING = {
       query("session", "Only what this session spent.", TEXT),
     ],
   }),
-  listBudgets: lists("spending", "The tenant's hard limits, sorted by scope", schema("Budgets")),
-  getBudget: reads("spending", "One hard limit and its present state", schema("Budget"), {
+  listBudgets: lists("spending", "The tenant's hard limits, sorted by scope", "Budgets"),
+  getBudget: reads("spending", "One hard limit and its present state", "Budget", {
     outcome: "The limit",
     faults: [400],
   }),
   putBudget: {
     tag: "spending",
     summary: "Sets or replaces a hard limit",
-    body: body(schema("NewBudget")),
+    body: body("NewBudget"),
     answers: {
-      200: answer("It is replaced", json(schema("Budget"))),
-      201: answer("It is set", json(schema("Budget"))),
+      200: answer("It is replaced", json("Budget")),
+      201: answer("It is set", json("Budget")),
     },
     never: [404],
   },
   deleteBudget: removes("spending", "Removes a hard limit", { faults: [400] }),
-  getTotalUsage: reads("spending", "The total usage of the tenant's model calls", schema("TotalUsage"), {
+  getTotalUsage: reads("spending", "The total usage of the tenant's model calls", "TotalUsage", {
     outcome: "Sums",
   }),
   getSessionCost: reads(
     "spending",
     "What a session's calls, or the caller's without session, cost so far",
-    schema("SessionCost"),
+    "SessionCost",
     { outcome: "Sums", parameters: [SESSION], faults: [404] },
   ),
   getSoftBudget: reads(
     "spending",
     "The soft budget of a session, or of the caller's calls without session",
-    schema("SoftBudget"),
+    "SoftBudget",
     { outcome: "What is left of it", parameters: [SESSION], faults: [404] },
   ),
-  putSoftBudget: reads("spending", "Sets the soft budget", schema("SoftBudget"), {
+  putSoftBudget: reads("spending", "Sets the soft budget", "SoftBudget", {
     outcome: "What is left of it",
     parameters: [SESSION],
-    body: body(schema("NewSoftBudget")),
+    body: body("NewSoftBudget"),
     faults: [404],
   }),
   deleteSoftBudget: removes("spending", "Removes the soft budget", {
@@ -73,12 +73,12 @@ export const SPENDING = {
   getRateLimit: reads(
     "spending",
     "How many calls per minute the tenant may make to a provider",
-    schema("ProviderRate"),
+    "ProviderRate",
     { outcome: "The rate", faults: [400], never: [404] },
   ),
-  putRateLimit: reads("spending", "Sets the tenant's own rate; 0 removes it", schema("ProviderRate"), {
+  putRateLimit: reads("spending", "Sets the tenant's own rate; 0 removes it", "ProviderRate", {
     outcome: "The rate that holds now",
-    body: body(schema("NewProviderRate")),
+    body: body("NewProviderRate"),
   }),
 } satisfies Operations;
 

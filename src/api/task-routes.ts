@@ -24,7 +24,7 @@ const task = changesOf("The task as it is now", "Task");
 const CONTINUES = answer("It continues", json(schemaOf(acceptedTask())), LOCATED);
 
 export const TASK_OPERATIONS = {
-  listTasks: lists("sessions", "The tenant's tasks, the newest first", schema("Tasks")),
+  listTasks: lists("sessions", "The tenant's tasks, the newest first", "Tasks"),
   spawnTask: task(
     "Hands a task over to a run in a session of its own",
     body(taskBody, { options: ref("schemas", "RunOptions") }),
@@ -32,11 +32,7 @@ export const TASK_OPERATIONS = {
       parameters: [KEY, ref("parameters", "stream")],
       answers: {
         200: answer("The run's events; the last one has the task", EVENTS),
-        201: answer(
-          "It runs; with `wait` it has ended, or awaits its next cycle",
-          json(schema("Task")),
-          LOCATED,
-        ),
+        201: answer("It runs; with `wait` it has ended, or awaits its next cycle", json("Task"), LOCATED),
         202: CONTINUES,
       },
       faults: RUN_FAULTS,
@@ -55,7 +51,7 @@ export const TASK_OPERATIONS = {
   resumeTask: task("Lets a closed task take input again, or runs it at once", body(resumeBody), {
     faults: [404, 409],
   }),
-  getTask: reads("sessions", "One task", schema("Task"), { outcome: "The task" }),
+  getTask: reads("sessions", "One task", "Task", { outcome: "The task" }),
   inputTask: task("Gives a task's agent another task", body(inputBody)),
   triggerTask: task("Begins the next cycle of a task that awaits one", maybeBody(triggerBody)),
   closeTask: task("Ends a task, and all that it delegated", maybeBody(nothing)),
@@ -68,8 +64,8 @@ export const TASK_OPERATIONS = {
     {
       parameters: [KEY, ref("parameters", "stream")],
       answers: {
-        200: answer("The envelope, or the run's events", { ...json(schema("SubAgentResult")), ...EVENTS }),
-        201: answer("With `background`: the task", json(schema("Task")), LOCATED),
+        200: answer("The envelope, or the run's events", { ...json("SubAgentResult"), ...EVENTS }),
+        201: answer("With `background`: the task", json("Task"), LOCATED),
         202: CONTINUES,
       },
       faults: RUN_FAULTS,

@@ -1,21 +1,14 @@
 /** The routes of uploaded skills, and of versions. */
 import { namedSkillBody } from "./bodies/publishing.ts";
 import { answer, BINARY, LOCATED, query, TEXT } from "./openapi-parts.ts";
-import { json, lists, type Operations, removes, schema } from "./operation.ts";
+import { json, lists, type Operations, removes } from "./operation.ts";
 import { schemaOf } from "./shape-schema.ts";
 
 export const UPLOAD_OPERATIONS = {
-  listVersions: lists(
-    "skills",
-    "What was published or uploaded as this skill, the newest first",
-    schema("Versions"),
-  ),
-  listUploads: lists(
-    "publishing",
-    "The uploaded skills of the key's tenant, sorted by slug",
-    schema("Uploads"),
-    { parameters: [query("tenant", "Another tenant's; for the operator.", TEXT)] },
-  ),
+  listVersions: lists("skills", "What was published or uploaded as this skill, the newest first", "Versions"),
+  listUploads: lists("publishing", "The uploaded skills of the key's tenant, sorted by slug", "Uploads", {
+    parameters: [query("tenant", "Another tenant's; for the operator.", TEXT)],
+  }),
   putSkill: {
     tag: "publishing",
     summary:
@@ -29,8 +22,8 @@ export const UPLOAD_OPERATIONS = {
       },
     },
     answers: {
-      200: answer("It is replaced", json(schema("UploadResult"))),
-      201: answer("It is served now", json(schema("UploadResult")), LOCATED),
+      200: answer("It is replaced", json("UploadResult")),
+      201: answer("It is served now", json("UploadResult"), LOCATED),
     },
     faults: [409],
   },

@@ -2,9 +2,9 @@
 import type { MessageTokensCount } from "@anthropic-ai/sdk/resources/messages";
 import { messagesBody } from "../llm/anthropic-api/request.ts";
 import { chatBody } from "../llm/openai-api/request.ts";
-import type { Json, JsonObject } from "../skill/manifest.ts";
+import type { JsonObject } from "../skill/manifest.ts";
 import { answer, COUNT, OBJECTS, object, query, TEXT, view } from "./openapi-parts.ts";
-import { body, json, KEY, type Operation, type Operations, reads } from "./operation.ts";
+import { body, json, KEY, type Operation, type Operations, reads, type Schema } from "./operation.ts";
 import { bodySchema } from "./shape-schema.ts";
 
 const LIMIT = { type: "integer", minimum: 1, maximum: 1000, default: 20 };
@@ -16,7 +16,7 @@ const MESSAGES = { messages: { items: { type: "object" } } };
 const MESSAGE = object({ id: TEXT, type: { const: "message" }, content: OBJECTS, usage: { type: "object" } });
 const COMPLETION = object({ id: TEXT, object: { const: "chat.completion" }, choices: OBJECTS });
 
-function calls(summary: string, docs: string, taken: JsonObject, shape: Json): Operation {
+function calls(summary: string, docs: string, taken: JsonObject, shape: Schema): Operation {
   const events = { schema: { ...TEXT, description: "The events of the vendor's API." } };
   const whole = { ...json(shape), "text/event-stream": events };
   return {

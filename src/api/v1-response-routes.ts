@@ -6,7 +6,6 @@ import type { InputTokenCountResponse } from "openai/resources/responses/input-t
 import type { CompactedResponse } from "openai/resources/responses/responses";
 import { responseTool } from "../llm/openai-api/client-tools.ts";
 import { responseBody } from "../llm/openai-api/response-request.ts";
-import type { Json } from "../skill/manifest.ts";
 import {
   containerBody,
   containerFileBody,
@@ -25,6 +24,7 @@ import {
   type Operations,
   RANGED,
   reads,
+  type Schema,
 } from "./operation.ts";
 import { bodySchema, schemaOf } from "./shape-schema.ts";
 
@@ -70,7 +70,7 @@ const PAGING = [
 ];
 const TOOLS = { tools: { items: schemaOf(responseTool) } };
 
-const operation = (summary: string, shape: Json, more: Partial<Operation> = {}): Operation =>
+const operation = (summary: string, shape: Schema, more: Partial<Operation> = {}): Operation =>
   reads("models", summary, shape, { outcome: "In the shape of OpenAI's API", vendor: true, ...more });
 
 export const V1_RESPONSE_OPERATIONS = {

@@ -67,8 +67,8 @@ const onRun = changesOf("The run as it is now", "WorkflowRun");
 const NOTHING = maybeBody(nothing);
 const SESSION = { session: { description: "A workflow session." } };
 const BEGUN = {
-  200: answer("It has ended", { ...json(schema("WorkflowResult")), ...EVENTS }, LOCATED),
-  202: answer("It runs", json(schema("WorkflowResult")), LOCATED),
+  200: answer("It has ended", { ...json("WorkflowResult"), ...EVENTS }, LOCATED),
+  202: answer("It runs", json("WorkflowResult"), LOCATED),
 };
 
 /** The operation decides which of them its body has. */
@@ -89,28 +89,25 @@ export const WORKFLOW_OPERATIONS = {
   validateWorkflow: reads(
     "sessions",
     "Whether a graph is valid, and stays within a ceiling",
-    schema("WorkflowValidation"),
+    "WorkflowValidation",
     { body: body(validateBody) },
   ),
   executeWorkflow: onRun(
     "Executes a graph: waits for its end, streams, or answers at once",
-    body(schema("WorkflowRequest")),
+    body("WorkflowRequest"),
     {
       parameters: [KEY, WAIT, ref("parameters", "stream")],
       answers: BEGUN,
       faults: [402, 404, 409, 502, 504],
     },
   ),
-  listWorkflowRuns: lists(
-    "sessions",
-    "The tenant's workflow runs, the newest first",
-    schema("WorkflowRuns"),
-    { parameters: [query("status", "Only runs of this status.", STATUS)] },
-  ),
+  listWorkflowRuns: lists("sessions", "The tenant's workflow runs, the newest first", "WorkflowRuns", {
+    parameters: [query("status", "Only runs of this status.", STATUS)],
+  }),
   getWorkflowRun: reads(
     "sessions",
     "The record of a run: its stages, what is under way, and why it waits",
-    schema("WorkflowRun"),
+    "WorkflowRun",
     { parameters: [WAIT] },
   ),
   deleteWorkflowRun: removes("sessions", "Stops a run and removes all its data"),
@@ -127,7 +124,7 @@ export const WORKFLOW_OPERATIONS = {
     "Continues a paused run; one that ended at its max_steps continues as another run",
     NOTHING,
     {
-      answers: { 200: answer("The run as it is now", json(schema("WorkflowRun"))), 202: BEGUN[202] },
+      answers: { 200: answer("The run as it is now", json("WorkflowRun")), 202: BEGUN[202] },
     },
   ),
   forkWorkflowRun: onRun("Begins another run that starts at a node of this one", body(forkRunBody), {
@@ -147,23 +144,20 @@ export const WORKFLOW_OPERATIONS = {
   listWorkflows: lists(
     "sessions",
     "The tenant's stored workflows by name, and those of the served skills",
-    schema("Workflows"),
+    "Workflows",
     { faults: [404] },
   ),
-  getWorkflow: reads(
-    "sessions",
-    "A stored workflow; `name@version` for one version",
-    schema("StoredWorkflow"),
-    { faults: [400] },
-  ),
-  getSkillWorkflow: reads("sessions", "A workflow of a served skill", schema("StoredWorkflow"), {
+  getWorkflow: reads("sessions", "A stored workflow; `name@version` for one version", "StoredWorkflow", {
+    faults: [400],
+  }),
+  getSkillWorkflow: reads("sessions", "A workflow of a served skill", "StoredWorkflow", {
     faults: [400],
   }),
   putWorkflow: onRun("Stores a graph as the next version under a name", body(graphBody), {
     parameters: [],
     answers: {
-      200: answer("The last version is the same", json(schema("WorkflowVersion"))),
-      201: answer("It is stored", json(schema("WorkflowVersion"))),
+      200: answer("The last version is the same", json("WorkflowVersion")),
+      201: answer("It is stored", json("WorkflowVersion")),
     },
     faults: [],
     never: [404],
