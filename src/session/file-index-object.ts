@@ -5,7 +5,8 @@ import { logFault } from "../log.ts";
 import { once } from "../memo.ts";
 import { keepingAlarm } from "./keeping-alarm.ts";
 import { migrate } from "./migrate.ts";
-import { abortUploads } from "./r2-objects.ts";
+import { abortUploads, type StoredUpload } from "./r2-objects.ts";
+import { select } from "./tables.ts";
 
 /** Keys to remove at once; R2 accepts 1000. */
 const BATCH = 500;
@@ -60,13 +61,9 @@ export class FileIndexObject extends DurableObject<Bindings> implements FileInde
     const { name, request_hash, answer } = upload;
     return this.#storage.transactionSync(() => {
       this.#sql.exec("UPDATE kept SET name = NULL WHERE name = ? AND expires_at <= ?", name, Date.now());
-      const [first] = this.#sql
-        .exec<{ key: string; request_hash: string; answer: string }>(
-          "SELECT key, request_hash, answer FROM kept WHERE name = ?",
-          name,
-        )
-        .toArray();
-      if (first !== undefined && first.key !== key) return { name, ...first };
+      const query = "SELECT key, name, request_hash, answer FROM kept WHERE name = ?";
+      const [first] = select<IdempotentUpload & { key: string }>(this.#sql, query, name);
+      if (first !== undefined && first.key !== key) return first;
       this.#sql.exec(
         "UPDATE kept SET name = ?, request_hash = ?, answer = ? WHERE key = ?",
         name,
@@ -80,9 +77,7 @@ export class FileIndexObject extends DurableObject<Bindings> implements FileInde
 
   async drop(keys: string[]): Promise<void> {
     const query = "SELECT key, upload_id FROM kept WHERE key = ?";
-    const rows = keys.flatMap((key) =>
-      this.#sql.exec<{ key: string; upload_id: string | null }>(query, key).toArray(),
-    );
+    const rows = keys.flatMap((key) => select<StoredUpload>(this.#sql, query, key));
     await abortUploads(this.#bucket, rows);
     await this.#bucket.delete(keys);
     await this.release(keys);
@@ -100,9 +95,8 @@ export class FileIndexObject extends DurableObject<Bindings> implements FileInde
   async #sweep(): Promise<void> {
     const now = Date.now();
     await this.#storage.setAlarm(now + RETRY_MS);
-    const expired = this.#sql
-      .exec<{ key: string }>("SELECT key FROM kept WHERE expires_at <= ? LIMIT ?", now, BATCH)
-      .toArray();
+    const query = "SELECT key FROM kept WHERE expires_at <= ? LIMIT ?";
+    const expired = select<{ key: string }>(this.#sql, query, now, BATCH);
     try {
       if (expired.length > 0) await this.drop(expired.map(({ key }) => key));
     } catch (error) {

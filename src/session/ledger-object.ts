@@ -23,6 +23,7 @@ import { MIGRATIONS } from "./ledger/schema.ts";
 import { Slots } from "./ledger/slots.ts";
 import { Usage } from "./ledger/usage.ts";
 import { migrate } from "./migrate.ts";
+import { select } from "./tables.ts";
 
 /** The window of a provider's rate, in ms. */
 const PROVIDER_WINDOW_MS = 60_000;
@@ -36,26 +37,18 @@ const KNOWN_BATCH_MS = 10 * 60_000;
  * would exceed a hard limit. No method awaits anything, so calls cannot overlap. An idle object has no alarm.
  */
 export class LedgerObject extends DurableObject<Bindings> implements LedgerRpc {
-  readonly #storage: DurableObjectStorage;
-  readonly #rates: Rates;
-  readonly #slots: Slots;
-  readonly #usage: Usage;
-  readonly #budgets: Budgets;
-  readonly #reservations: Reservations;
-  readonly #accounts: Accounts;
+  readonly #storage = this.ctx.storage;
+  readonly #rates = new Rates(this.#storage.sql);
+  readonly #slots = new Slots(this.#storage.sql);
+  readonly #usage = new Usage(this.#storage.sql);
+  readonly #budgets = new Budgets(this.#storage.sql);
+  readonly #reservations = new Reservations(this.#storage.sql);
+  readonly #accounts = new Accounts(this.#storage.sql);
   #policy: Omit<Policy, "at"> | null = null;
 
   constructor(ctx: DurableObjectState, env: Bindings) {
     super(ctx, env);
-    const { storage } = ctx;
-    migrate(storage, MIGRATIONS);
-    this.#storage = storage;
-    this.#rates = new Rates(storage.sql);
-    this.#slots = new Slots(storage.sql);
-    this.#usage = new Usage(storage.sql);
-    this.#budgets = new Budgets(storage.sql);
-    this.#reservations = new Reservations(storage.sql);
-    this.#accounts = new Accounts(storage.sql);
+    migrate(ctx.storage, MIGRATIONS);
   }
 
   countRequest(subject: string, rate: Rate): number {
@@ -118,8 +111,8 @@ export class LedgerObject extends DurableObject<Bindings> implements LedgerRpc {
     const { sql } = this.#storage;
     return this.#storage.transactionSync(() => {
       sql.exec("DELETE FROM recorded WHERE at < ?", now - KNOWN_BATCH_MS);
-      const fresh = sql.exec("INSERT OR IGNORE INTO recorded (id, at) VALUES (?, ?) RETURNING 1", id, now);
-      if (fresh.toArray().length > 0) for (const charge of charges) this.#charge(charge, now, now);
+      const note = "INSERT OR IGNORE INTO recorded (id, at) VALUES (?, ?) RETURNING 1";
+      if (select(sql, note, id, now).length > 0) for (const charge of charges) this.#charge(charge, now, now);
       return this.policy();
     });
   }
@@ -185,10 +178,7 @@ export class LedgerObject extends DurableObject<Bindings> implements LedgerRpc {
       hard: this.#budgets.any(),
       soft: this.#accounts.anyBudget(),
       rpm: Object.fromEntries(
-        this.#storage.sql
-          .exec<{ provider: string; rpm: number }>("SELECT provider, rpm FROM provider_rate")
-          .toArray()
-          .map(({ provider, rpm }) => [provider, rpm]),
+        this.#storage.sql.exec("SELECT provider, rpm FROM provider_rate").raw<[string, number]>(),
       ),
     };
     return { ...this.#policy, at: Date.now() };

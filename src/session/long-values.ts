@@ -19,28 +19,24 @@ export const isLong = (text: string): boolean => text.length > LONG_TEXT;
 
 /** Values by name, in the table `content`. */
 export class LongValues {
-  readonly #sql: SqlStorage;
   readonly #tables: Tables<"content">;
 
-  constructor(sql: SqlStorage, tables: Tables<"content">) {
-    this.#sql = sql;
+  constructor(tables: Tables<"content">) {
     this.#tables = tables;
   }
 
   /** Replaces the value under a name. Call it in a transaction. */
   write(name: string, value: Uint8Array | string): void {
-    this.#tables.need("content");
     this.remove(name);
     const bytes = typeof value === "string" ? new TextEncoder().encode(value) : value;
     for (const [part, data] of rowChunks(bytes)) {
-      this.#sql.exec("INSERT INTO content (name, part, data) VALUES (?, ?, ?)", name, part, data);
+      this.#tables.insert("content", { name, part, data });
     }
   }
 
   read(name: string): Uint8Array<ArrayBuffer> {
-    const rows = this.#sql
-      .exec<{ data: ArrayBuffer }>("SELECT data FROM content WHERE name = ? ORDER BY part", name)
-      .toArray();
+    const query = "SELECT data FROM content WHERE name = ? ORDER BY part";
+    const rows = this.#tables.exec<{ data: ArrayBuffer }>("content", query, name);
     return join(rows.map(({ data }) => new Uint8Array(data)));
   }
 
@@ -50,10 +46,10 @@ export class LongValues {
   }
 
   remove(name: string): void {
-    if (this.#tables.has("content")) this.#sql.exec("DELETE FROM content WHERE name = ?", name);
+    this.#tables.exec("content", "DELETE FROM content WHERE name = ?", name);
   }
 
   removeAll(): void {
-    if (this.#tables.has("content")) this.#sql.exec("DELETE FROM content");
+    this.#tables.exec("content", "DELETE FROM content");
   }
 }

@@ -7,5 +7,10 @@ export interface NamedRequest {
   hash: string;
 }
 
+/** The input of an operation that has a name. */
+export interface Named {
+  request: NamedRequest;
+}
+
 /** Name and content of a request as one text, for state that only requests with the same content may touch. */
 export const nameAndContent = ({ name, hash }: NamedRequest): string => `${name}:${hash}`;

@@ -21,11 +21,14 @@ export async function removeBelow(bucket: R2Bucket, prefix: string): Promise<voi
   }
 }
 
-/** Ends multipart uploads. Keys without one are left out. */
-export async function abortUploads(
-  bucket: R2Bucket,
-  rows: readonly { key: string; upload_id: string | null }[],
-): Promise<void> {
+/** An object with its multipart upload; `null`: it has none. */
+export interface StoredUpload {
+  key: string;
+  upload_id: string | null;
+}
+
+/** Ends multipart uploads. */
+export async function abortUploads(bucket: R2Bucket, rows: readonly StoredUpload[]): Promise<void> {
   for (const { key, upload_id } of rows) {
     if (upload_id === null) continue;
     // A completed or aborted upload has nothing to abort.

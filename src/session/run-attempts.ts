@@ -68,7 +68,7 @@ export abstract class RunAttempts<A extends RunAttempt> {
 
   /** Resumes the run under way if nothing drives it. */
   ensure(): void {
-    const row = this.log.store.liveRun();
+    const row = this.log.store.runs.live();
     if (row !== null && row.status === "running" && this.#current === null) this.#resume(row);
   }
 
@@ -140,8 +140,8 @@ export abstract class RunAttempts<A extends RunAttempt> {
       return;
     }
     store.transaction(() => {
-      store.updateRun(row.id, { recoveries, progress: this.progress() });
-      store.setDue({ watch: now() + WATCH_MS });
+      store.runs.update(row.id, { recoveries, progress: this.progress() });
+      store.due.set({ watch: now() + WATCH_MS });
     });
     this.startAttempt({ ...row, recoveries }, { resumed: true });
   }
@@ -149,7 +149,7 @@ export abstract class RunAttempts<A extends RunAttempt> {
   /** Begins the next run attempt immediately. If storage cannot be read now, the alarm begins one later. */
   #startNext(id: string): boolean {
     try {
-      const row = this.log.store.run(id);
+      const row = this.log.store.runs.find(id);
       if (row === null) return false;
       this.startAttempt(row);
       return true;

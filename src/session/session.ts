@@ -2,7 +2,6 @@
 import { deploymentOf } from "../deployment.ts";
 import type { Wake } from "../engine/agent/records.ts";
 import type { AgentSpec } from "../engine/agent/spec.ts";
-import type { WorkflowRecord } from "../engine/workflow/records.ts";
 import type { Bindings } from "../env.ts";
 import { loggingBackground } from "../log.ts";
 import { SESSION_RUNTIME } from "../run/agent/runtime.ts";
@@ -23,7 +22,7 @@ import type { RunEntry } from "./run-entry.ts";
 import { Delegates } from "./task/delegates.ts";
 import { Task } from "./task/task.ts";
 import { UnlistedSession } from "./unlisted/unlisted-session.ts";
-import { type JournalLifecycle, Workflow } from "./workflow/workflow.ts";
+import { Workflow } from "./workflow/workflow.ts";
 import type { WatchedChange } from "./workspace/workspace.ts";
 
 /** Assembles a session on the storage of its object. */
@@ -41,7 +40,7 @@ export function openSession(ctx: DurableObjectState, env: Bindings): Session {
   });
 }
 
-export class Session implements SessionLifecycle, JournalLifecycle {
+export class Session implements SessionLifecycle {
   readonly conversation: Conversation;
   readonly dispatcher: SessionDispatcher;
   readonly unlisted: UnlistedSession;
@@ -63,9 +62,9 @@ export class Session implements SessionLifecycle, JournalLifecycle {
     this.unlisted = new UnlistedSession({ ...host, log: conversation.log, listing: conversation.listing });
     this.daemon = new Daemon(conversation, storage);
     this.#snapshots = new SnapshotWriter(conversation, this.daemon);
-    this.workflow = new Workflow(conversation, storage, this);
-    this.delegates = new Delegates(conversation, storage.sql, this.workflow);
-    this.task = new Task(conversation, storage, this.workflow);
+    this.workflow = new Workflow(conversation, storage, (records) => this.task.journalled(records));
+    this.delegates = new Delegates(conversation, this.workflow);
+    this.task = new Task(conversation, this.workflow);
     this.dispatcher = new SessionDispatcher(conversation, this);
     this.#owners = new Map(Object.entries(this.#dueOwners()));
   }
@@ -100,14 +99,14 @@ export class Session implements SessionLifecycle, JournalLifecycle {
   alarm(): void {
     const { log } = this.conversation;
     const { store } = log;
-    store.fired();
+    store.due.fired();
     const row = store.session();
     if (row === null) return;
     const now = log.now();
-    for (const { kind, at } of store.due()) {
+    for (const { kind, at } of store.due.list()) {
       if (at > now) continue;
       // Sets the next time first, so the alarm comes again even if the work fails.
-      store.setDue({ [kind]: now + (kind === "watch" ? WATCH_MS : RETRY_MS) });
+      store.due.set({ [kind]: now + (kind === "watch" ? WATCH_MS : RETRY_MS) });
       try {
         // A later version may have stored a kind that this version does not know, e.g. during a deployment.
         this.#owners.get(kind)?.();
@@ -115,7 +114,7 @@ export class Session implements SessionLifecycle, JournalLifecycle {
         log.fault({ event: "due_failed", kind, id: row.id }, error);
       }
     }
-    store.arm();
+    store.due.arm();
   }
 
   /**
@@ -239,9 +238,5 @@ export class Session implements SessionLifecycle, JournalLifecycle {
 
   forgotten(): void {
     this.workflow.forget();
-  }
-
-  journalled(records: readonly WorkflowRecord[]): void {
-    this.task.journalled(records);
   }
 }

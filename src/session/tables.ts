@@ -1,3 +1,33 @@
+/** Reads and writes rows in the tables of a Durable Object. */
+
+/** The columns of a row to write, by name. */
+export type Columns = { [name: string]: SqlStorageValue | Uint8Array };
+
+/** All rows that a statement returns. */
+export const select = <T>(sql: SqlStorage, statement: string, ...values: SqlStorageValue[]): T[] =>
+  sql.exec<T & Record<string, SqlStorageValue>>(statement, ...values).toArray();
+
+/** @param how `INSERT OR IGNORE` or `INSERT OR REPLACE`, where a row may have the key already */
+export function insertRow(sql: SqlStorage, table: string, row: Columns, how = "INSERT"): void {
+  const names = Object.keys(row);
+  const places = names.map(() => "?");
+  sql.exec(`${how} INTO ${table} (${names}) VALUES (${places})`, ...Object.values(row));
+}
+
+/** Changes columns of the rows that a condition selects. */
+export function updateRows(
+  sql: SqlStorage,
+  table: string,
+  changes: Columns,
+  where = "true",
+  ...values: SqlStorageValue[]
+): void {
+  const names = Object.keys(changes);
+  if (names.length === 0) return;
+  const set = names.map((name) => `${name} = ?`);
+  sql.exec(`UPDATE ${table} SET ${set} WHERE ${where}`, ...Object.values(changes), ...values);
+}
+
 /** Optional tables of a Durable Object: each is created with its first row. */
 export class Tables<Name extends string> {
   readonly #sql: SqlStorage;
@@ -30,6 +60,17 @@ export class Tables<Name extends string> {
     if (this.has(name)) return;
     this.#sql.exec(this.#optional[name]);
     this.#present?.add(name);
+  }
+
+  /** Executes a statement on the rows of a table, unless it has none yet; returns the rows that the statement returns. */
+  exec<T>(name: Name, statement: string, ...values: SqlStorageValue[]): T[] {
+    return this.has(name) ? select<T>(this.#sql, statement, ...values) : [];
+  }
+
+  /** Writes a row, the first one in a new table. @param how as for `insertRow` */
+  insert(name: Name, row: Columns, how?: string): void {
+    this.need(name);
+    insertRow(this.#sql, name, row, how);
   }
 
   /** Notes that other code created a table. */

@@ -8,7 +8,7 @@ it("finds short rows of records up to a number, that one included", async () => 
     await world.run("r1", "go");
     await world.run("r2", "go on");
     const { store } = world;
-    const starts = ["r1", "r2"].map((id) => store.run(id)?.first_record ?? 0);
+    const starts = ["r1", "r2"].map((id) => store.runs.find(id)?.first_record ?? 0);
     const found = (until: number): number[] => store.shortRows(until, '"type":"run_started"');
     expect(found(starts[1] ?? 0)).toEqual(starts.toReversed());
     expect(found((starts[1] ?? 0) - 1)).toEqual(starts.slice(0, 1));
@@ -23,12 +23,12 @@ it("keeps the long memos of several runs apart, and removes a run's own", async 
     const long = (text: string): string => text.repeat(300_000);
     const { store } = world;
     store.transaction(() => {
-      store.updateRun("r1", { memo: long("a") });
-      store.updateRun("r2", { memo: long("b") });
+      store.runs.update("r1", { memo: long("a") });
+      store.runs.update("r2", { memo: long("b") });
     });
-    const memos = () => ["r1", "r2"].map((id) => world.store.run(id)?.memo?.slice(0, 2));
+    const memos = () => ["r1", "r2"].map((id) => world.store.runs.find(id)?.memo?.slice(0, 2));
     expect(memos()).toEqual(["aa", "bb"]);
-    store.transaction(() => store.updateRun("r2", { memo: null }));
+    store.transaction(() => store.runs.update("r2", { memo: null }));
     expect(memos()).toEqual(["aa", undefined]);
     const names = world.storage.sql.exec<{ name: string }>("SELECT DISTINCT name FROM content").toArray();
     expect(names).toEqual([{ name: "memo r1" }]);

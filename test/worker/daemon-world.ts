@@ -69,14 +69,14 @@ export const daemonOf = (world: World): Promise<DaemonSnapshot> => world.ask("da
 export async function pass(world: World, ms: number): Promise<void> {
   const end = world.now + ms;
   const settle = async (): Promise<void> => {
-    const live = world.store.liveRun();
+    const live = world.store.runs.live();
     if (live !== null) await rested(world, live.id);
     // The process may die during background work, too.
     await world.over().catch(() => {});
   };
   await settle();
   for (;;) {
-    const [next] = world.store.due();
+    const [next] = world.store.due.list();
     if (next === undefined || next.at > end) break;
     world.now = Math.max(world.now, next.at);
     try {
@@ -85,7 +85,7 @@ export async function pass(world: World, ms: number): Promise<void> {
       // A request then reaches the next process, which does the work.
     }
     await settle();
-    if (world.store.due()[0]?.at === next.at) break;
+    if (world.store.due.list()[0]?.at === next.at) break;
   }
   world.now = Math.max(world.now, end);
 }

@@ -127,7 +127,7 @@ async function check(
   });
   // It can still be woken.
   await trigger(world, "last");
-  const live = world.store.liveRun();
+  const live = world.store.runs.live();
   await rested(world, live?.id);
   expect(said(world).at(-1)).toBe("last");
 }

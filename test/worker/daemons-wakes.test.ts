@@ -149,7 +149,7 @@ describe("a wake", () => {
       await world.say("hello");
       await rested(world);
       expect(wakes(world)).toEqual(["message"]);
-      const [next] = world.store.due();
+      const [next] = world.store.due.list();
       expect([next?.kind, (next?.at ?? 0) > world.now + 900]).toEqual(["daemon", true]);
     });
   });
@@ -218,7 +218,7 @@ describe("a wake", () => {
       world.now += HOUR;
       world.alarm();
       await world.over();
-      expect(world.store.due()).toMatchObject([{ kind: "daemon" }]);
+      expect(world.store.due.list()).toMatchObject([{ kind: "daemon" }]);
       expect(await world.storage.getAlarm()).toBe(Date.UTC(2189, 0));
     });
   });
@@ -283,9 +283,9 @@ describe("going idle", () => {
       expect(await daemonOf(world)).toMatchObject({ status: "running", idle_backoff_ms: 500 });
       await pass(world, 10 * SECOND);
       expect(await daemonOf(world)).toMatchObject({ status: "stopped", daemon_state: "watchdog" });
-      const end = world.store.run("r1")?.settled_at ?? 0;
+      const end = world.store.runs.find("r1")?.settled_at ?? 0;
       expect([end - began > 1500, end - began < 2500]).toEqual([true, true]);
-      expect(world.store.due().filter(({ kind }) => kind === "daemon")).toEqual([]);
+      expect(world.store.due.list().filter(({ kind }) => kind === "daemon")).toEqual([]);
     });
     await inWorld({ replies: answers(20) }, async (world) => {
       await world.open();
@@ -322,7 +322,7 @@ describe("going idle", () => {
       await world.conversation.listing.written();
       await idle(world);
       await world.over();
-      expect([world.store.due(), await world.storage.getAlarm()]).toEqual([[], null]);
+      expect([world.store.due.list(), await world.storage.getAlarm()]).toEqual([[], null]);
     });
   });
 });

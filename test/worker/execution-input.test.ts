@@ -34,12 +34,12 @@ it("a run takes its input over from the file index, once the index answers", asy
     expect(first.session.begin(await withInput("one"))).toBe("started");
     await first.over();
     expect(await kept()).toEqual([key]);
-    expect(first.store.dueAt("input")).toBeGreaterThan(Date.now());
-    first.store.setDue({ input: 1 });
+    expect(first.store.due.at("input")).toBeGreaterThan(Date.now());
+    first.store.due.set({ input: 1 });
     const second = life(client.env, storage);
     second.alarm();
     await second.over();
-    expect([await kept(), second.store.dueAt("input")]).toEqual([[], null]);
+    expect([await kept(), second.store.due.at("input")]).toEqual([[], null]);
     // A repeated request stores another copy, which is not needed.
     expect(second.session.begin(await withInput("two"))).toBe("finished");
     await second.over();

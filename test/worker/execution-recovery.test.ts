@@ -209,15 +209,15 @@ describe("a run with a process that dies at any of its writes", () => {
       await textOf(first);
       await first.over();
       expect(await row()).toBeNull();
-      expect(first.store.dueAt("run_index")).toBeGreaterThan(Date.now());
+      expect(first.store.due.at("run_index")).toBeGreaterThan(Date.now());
       down = false;
       // A later life of the object does what is due.
-      first.store.setDue({ run_index: 1 });
+      first.store.due.set({ run_index: 1 });
       const second = life(env, storage);
       second.alarm();
       await second.over();
       expect(await row()).toMatchObject({ kind: "call", name: "asks", state: "done" });
-      expect(second.store.dueAt("run_index")).toBeNull();
+      expect(second.store.due.at("run_index")).toBeNull();
     });
   });
 
@@ -305,7 +305,7 @@ describe("a run with a process that dies at any of its writes", () => {
         const next = mortal(storage, 1, true);
         const unlucky = life(client.env, next.storage);
         try {
-          unlucky.store.liveRun();
+          unlucky.store.runs.live();
           unlucky.session.status("me");
         } catch {
           // Dead.
@@ -321,12 +321,12 @@ describe("a run with a process that dies at any of its writes", () => {
       await last.over();
       expect(await textOf(last)).toContain('"code":"execution_lost"');
       // The process that gave it up died before it wrote the row, which is due.
-      expect(last.store.dueAt("run_index")).toBeGreaterThan(Date.now());
-      last.store.setDue({ run_index: 1 });
+      expect(last.store.due.at("run_index")).toBeGreaterThan(Date.now());
+      last.store.due.set({ run_index: 1 });
       last.alarm();
       await last.over();
       expect(await row()).toMatchObject({ state: "error", code: "execution_lost" });
-      expect(last.store.dueAt("run_index")).toBeNull();
+      expect(last.store.due.at("run_index")).toBeNull();
       expect(noted).toEqual([]);
     });
     expect(runner.begun).toEqual([]);

@@ -125,11 +125,11 @@ describe("a run that begins again while the one before is being removed", () => 
         if (left) one.session.begin(call);
         if (left) await textOf(one);
         storage.sql.exec("UPDATE call SET expires_at = 1");
-        one.store.setDue({ expiry: 1 });
+        one.store.due.set({ expiry: 1 });
         one.alarm();
         await one.over();
         expect(one.session.here).toBe(left);
-        if (left) expect(one.store.dueAt("expiry")).toBeGreaterThan(Date.now());
+        if (left) expect(one.store.due.at("expiry")).toBeGreaterThan(Date.now());
       }
     });
   });
@@ -162,7 +162,7 @@ describe("a run that begins again while the one before is being removed", () => 
       await textOf(one);
       await reached.promise;
       storage.sql.exec("UPDATE call SET expires_at = 1");
-      one.store.setDue({ expiry: 1 });
+      one.store.due.set({ expiry: 1 });
       one.alarm();
       await vi.waitFor(() => expect(one.session.here).toBe(false), 20_000);
       stored.resolve();

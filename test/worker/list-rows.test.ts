@@ -327,7 +327,7 @@ describe("a new session", () => {
       await world.open();
       await flushRows(world.conversation.deployment);
       expect(await listed(world.id)).toEqual(["active"]);
-      await expect.poll(() => world.store.due()).toEqual([]);
+      await expect.poll(() => world.store.due.list()).toEqual([]);
     });
   });
 
@@ -358,9 +358,9 @@ describe("a new session", () => {
     await inWorld({ replies: ["hi"], env: { DB } }, async (world) => {
       await world.open();
       expect(await listed(world.id)).toEqual([]);
-      expect(world.store.due().map(({ kind }) => kind)).toEqual(["index"]);
+      expect(world.store.due.list().map(({ kind }) => kind)).toEqual(["index"]);
       await expect.poll(() => listed(world.id)).toEqual(["active"]);
-      await expect.poll(() => world.store.due()).toEqual([]);
+      await expect.poll(() => world.store.due.list()).toEqual([]);
     });
   });
 

@@ -182,7 +182,7 @@ describe("a run that is about to begin", () => {
         await ENDS.find(([name]) => name === how)?.[2](world);
         gate.release();
         expect(await begun).toMatchObject({ ok: false, error: { code } });
-        expect(world.store.liveRun()).toBeNull();
+        expect(world.store.runs.live()).toBeNull();
         await world.over();
         const running = "SELECT count(*) AS n FROM daemons WHERE id = ? AND status = 'running'";
         expect(await bindings.DB.prepare(running).bind(world.id).first("n")).toBe(0);
@@ -217,7 +217,7 @@ describe("a run that is about to begin", () => {
       replies: ["done"],
       env: slowOutside(gate),
       asked: async (_: number, world: World) => {
-        if (world.store.liveRun()?.id === "r2") await asked.promise;
+        if (world.store.runs.live()?.id === "r2") await asked.promise;
       },
     };
     await inWorld(script, async (world) => {

@@ -48,15 +48,22 @@ it.each([false, true])(
       const store = new ConversationStore(storage);
       store.prepare();
       const stored = (of: ConversationStore) => ({
-        runs: of.runs(5, Number.MAX_SAFE_INTEGER).map(({ id }) => id),
-        live: of.liveRun()?.id ?? null,
+        runs: of.runs.list(5, Number.MAX_SAFE_INTEGER).map(({ id }) => id),
+        live: of.runs.live()?.id ?? null,
         records: [...of.recordRows(0)].length,
-        due: of.due().map(({ kind }) => kind),
+        due: of.due.list().map(({ kind }) => kind),
       });
       const write = (id: string): void => {
-        store.addRun({ id, request_id: "r", mock_scope: "", created_at: 1, first_event: 1, first_record: 1 });
+        store.runs.add({
+          id,
+          request_id: "r",
+          mock_scope: "",
+          created_at: 1,
+          first_event: 1,
+          first_record: 1,
+        });
         store.appendRecords([{ v: 1, at: 1, type: "session_reset" }]);
-        store.setDue({ watch: Date.now() + 60_000 });
+        store.due.set({ watch: Date.now() + 60_000 });
       };
       const failing = (): void =>
         store.transaction(() => {

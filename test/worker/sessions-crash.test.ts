@@ -238,7 +238,7 @@ async function check(
   world.now += 120_000;
   await world.revive();
   await world.over();
-  expect([world.store.due(), await world.storage.getAlarm()]).toEqual([[], null]);
+  expect([world.store.due.list(), await world.storage.getAlarm()]).toEqual([[], null]);
 }
 
 /** The text of all deltas that no later `round {restarted}` takes back. */

@@ -107,7 +107,7 @@ it("a transcript shows one moment also if the beginning of a run cannot be read"
     await world.ask("open", { metadata: {}, request_hash: null, imported });
     await world.run("r1", "go");
     await world.over();
-    const first = world.store.run("r1")?.first_record ?? 0;
+    const first = world.store.runs.find("r1")?.first_record ?? 0;
     world.storage.sql.exec("UPDATE records SET data = x'7b' WHERE id >> 16 = ?", first);
     await world.revive();
     const caller = { tenant: "t", id: world.id, request_id: "r", mock_scope: "" };

@@ -28,7 +28,7 @@ const visibleTexts = async (world: World): Promise<unknown[]> => {
 const until = async (fact: () => boolean): Promise<void> => {
   while (!fact()) await new Promise((resolve) => setTimeout(resolve, 1));
 };
-const statusOf = (world: World, run_id = "r1") => world.store.run(run_id)?.status;
+const statusOf = (world: World, run_id = "r1") => world.store.runs.find(run_id)?.status;
 
 describe("a tool that a hook executes, in whose call the process died", () => {
   /** Its first call never answers; each further one says how many there were. */
@@ -126,7 +126,7 @@ describe("a run that gets nowhere", () => {
         // Notes that it begins, and dies before it has noted anything else.
         await world.revive({ writes: 2, after: false });
         await world.over();
-        expect([statusOf(world), world.store.run("r1")?.recoveries]).toEqual(["running", life + 1]);
+        expect([statusOf(world), world.store.runs.find("r1")?.recoveries]).toEqual(["running", life + 1]);
       }
       await world.revive();
       const view = await world.ask("answer", { run_id: "r1", wait: "terminal" });
@@ -279,7 +279,7 @@ describe("storage", () => {
       world.alarm();
       await world.over();
       expect((await listed("t")).data.map(({ id }) => id)).toContain(world.id);
-      expect(world.store.due()).toEqual([]);
+      expect(world.store.due.list()).toEqual([]);
     });
   });
 
@@ -333,8 +333,8 @@ describe("what is due", () => {
   it("an approval without a decision is denied when its time is over; until then it survives every death", async () => {
     await inWorld(script, async (world) => {
       await waiting(world);
-      const [due] = world.store.due();
-      expect(world.store.due()).toHaveLength(1);
+      const [due] = world.store.due.list();
+      expect(world.store.due.list()).toHaveLength(1);
       expect(await world.storage.getAlarm()).toBe(due?.at);
       await world.revive();
       expect(statusOf(world)).toBe("awaiting_approval");
@@ -344,7 +344,7 @@ describe("what is due", () => {
       const { result } = await world.ask("answer", { run_id: "r1", wait: "terminal" });
       expect([result?.text, world.performed]).toEqual(["well", []]);
       expect(JSON.stringify(await visibleTexts(world))).toContain("permission_denied");
-      expect([world.store.due(), await world.storage.getAlarm()]).toEqual([[], null]);
+      expect([world.store.due.list(), await world.storage.getAlarm()]).toEqual([[], null]);
     });
   });
 
@@ -368,7 +368,7 @@ describe("what is due", () => {
   it("an alarm that the platform gave up is armed again by the next question", async () => {
     await inWorld(script, async (world) => {
       await waiting(world);
-      const [due] = world.store.due();
+      const [due] = world.store.due.list();
       await world.storage.deleteAlarm();
       await world.revive();
       await world.storage.deleteAlarm();
@@ -405,7 +405,11 @@ describe("what is due", () => {
       await world.conversation.listing.written();
       await world.run("r1", "go");
       await world.over();
-      expect([counter.alarms(), world.store.due(), await world.storage.getAlarm()]).toEqual([2, [], null]);
+      expect([counter.alarms(), world.store.due.list(), await world.storage.getAlarm()]).toEqual([
+        2,
+        [],
+        null,
+      ]);
     };
     await inWorld({ replies: ["hi"] }, test, undefined, counter.wrap);
   });
@@ -424,10 +428,10 @@ describe("what is due", () => {
         for (let time = 0; time < 6; time += 1) {
           world.now += 20_000;
           world.alarm();
-          expect(world.store.due()).toMatchObject([{ kind: "watch", at: expect.any(Number) }]);
+          expect(world.store.due.list()).toMatchObject([{ kind: "watch", at: expect.any(Number) }]);
           expect((await world.storage.getAlarm()) ?? 0).toBeGreaterThan(world.now);
         }
-        expect(world.store.run("r1")).toMatchObject({ status: "running", recoveries: 0 });
+        expect(world.store.runs.find("r1")).toMatchObject({ status: "running", recoveries: 0 });
         release();
         expect(await world.ask("answer", { run_id: "r1", wait: "terminal" })).toMatchObject({
           status: "done",
@@ -445,7 +449,7 @@ describe("what is due", () => {
         state.full = true;
         await expect(world.start("r1", "go")).rejects.toThrow();
         expect(state.refused).toBeGreaterThan(0);
-        expect([world.store.run("r1"), world.records(), world.events()]).toEqual([null, [], []]);
+        expect([world.store.runs.find("r1"), world.records(), world.events()]).toEqual([null, [], []]);
         state.full = false;
         await world.start("r1", "go");
         await world.ask("answer", { run_id: "r1", wait: "idle" });
@@ -497,7 +501,7 @@ describe("what is due", () => {
       await world.over();
       world.storage.sql.exec("INSERT INTO due VALUES ('timer', ?)", world.now + 1000);
       await world.revive();
-      const again = world.store.due().find(({ kind }) => kind === "timer");
+      const again = world.store.due.list().find(({ kind }) => kind === "timer");
       expect(again?.at ?? 0).toBeGreaterThan(world.now);
     });
   });
@@ -531,7 +535,7 @@ describe("figures", () => {
           await world.open();
           await world.run("r1", "go");
           // The session notes once that its row in the list is stored, during a long run or after a short one.
-          await until(() => !world.store.due().some(({ kind }) => kind === "index"));
+          await until(() => !world.store.due.list().some(({ kind }) => kind === "index"));
         },
         undefined,
         counter.wrap,

@@ -227,7 +227,7 @@ it.each([false, true])("as a stage of a workflow, loses and repeats nothing (sto
         expect([writes, events]).toEqual([writes, shown.map(({ event }) => event)]);
         expect(world.performed).toEqual(["r1 tool-0-0 write"]);
         // Everything is reported: nothing is due any more.
-        const kinds = world.store.due().map(({ kind }) => kind);
+        const kinds = world.store.due.list().map(({ kind }) => kind);
         expect([writes, kinds.filter((kind) => kind === "watch" || kind === "relay")]).toEqual([writes, []]);
         return world.deaths;
       },

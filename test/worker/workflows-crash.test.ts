@@ -51,7 +51,7 @@ async function played(world: World) {
     const run = await world.ask("workflow", { wait: "none" });
     if (run.finished_at !== null) return run;
     // Whatever happens to this process, something comes back to the run.
-    const kinds = world.store.due().map(({ kind }) => kind);
+    const kinds = world.store.due.list().map(({ kind }) => kind);
     if (run.status === "running") expect(kinds).toContain("workflow");
     if (run.status === "waiting") {
       const request = { name: "answer", hash: "h" };
@@ -140,7 +140,7 @@ describe("a workflow run", () => {
             world.now += 120_000;
             await world.revive();
             await world.over();
-            expect({ writes, due: world.store.due(), alarm: await world.storage.getAlarm() }).toEqual({
+            expect({ writes, due: world.store.due.list(), alarm: await world.storage.getAlarm() }).toEqual({
               writes,
               due: [],
               alarm: null,
@@ -189,7 +189,7 @@ describe("a workflow run", () => {
       world.now += 120_000;
       await world.revive();
       await world.over();
-      expect(world.store.due()).toEqual([]);
+      expect(world.store.due.list()).toEqual([]);
     });
   });
 
@@ -536,7 +536,7 @@ describe("a workflow run", () => {
         const nodes = { a: { kind: "reduce" }, w: { kind: "wait", wait: { sleep_ms: 3_600_000 } } };
         await begin(world, { entry: "a", nodes, edges: [edge("a", "w")] });
         await world.over();
-        const due = (): string[] => world.store.due().map(({ kind }) => kind);
+        const due = (): string[] => world.store.due.list().map(({ kind }) => kind);
         await expect.poll(due).toEqual(["workflow"]);
         const before = storage.written();
         await world.ask("workflow", { wait: "none" });

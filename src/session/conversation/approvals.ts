@@ -74,7 +74,7 @@ export function decide(
 function closed(log: SessionLog, id: string): Error {
   // The fold no longer has the approval. Its id names the run, so that run's records are read.
   const named = /^apr_(.+)_tool-\d+-\d+$/.exec(id)?.[1] ?? "";
-  const row = log.store.run(named);
+  const row = log.store.runs.find(named);
   if (row !== null) {
     for (const record of log.store.runRecords(row)) {
       if (record.type === "approval_requested" && record.request.id === id) {

@@ -24,8 +24,6 @@ interface VersionRow {
   head: string;
 }
 
-type Raw = VersionRow & Record<string, SqlStorageValue>;
-
 /** The artifacts in a record, each with the call that made it. */
 function artifactsOf({ record, before: { run } }: Applied): readonly ImportedArtifact[] {
   if (record.type === "artifacts_imported") return record.artifacts;
@@ -44,12 +42,10 @@ function broughtBy(record: AgentRecord): Artifact[] {
 }
 
 export class StoredArtifacts {
-  readonly #sql: SqlStorage;
   readonly #records: Rows<AgentRecord[]>;
   readonly #tables: Tables<"artifact">;
 
-  constructor(sql: SqlStorage, records: Rows<AgentRecord[]>, tables: Tables<"artifact">) {
-    this.#sql = sql;
+  constructor(records: Rows<AgentRecord[]>, tables: Tables<"artifact">) {
     this.#records = records;
     this.#tables = tables;
   }
@@ -62,22 +58,14 @@ export class StoredArtifacts {
     for (const { artifact, at, run_id, call_id } of artifactsOf(applied)) {
       const { id, version, type, title, language } = artifact;
       const head: Head = { type, title, ...(language === undefined ? {} : { language }), run_id, call_id };
-      this.#tables.need("artifact");
-      this.#sql.exec(
-        "INSERT OR IGNORE INTO artifact (id, version, record, at, head) VALUES (?, ?, ?, ?, ?)",
-        id,
-        version,
-        this.#records.last(),
-        at,
-        JSON.stringify(head),
-      );
+      const row = { id, version, record: this.#records.last(), at, head: JSON.stringify(head) };
+      this.#tables.insert("artifact", row, "INSERT OR IGNORE");
     }
   }
 
   /** Every version, in the order of creation. */
   versions(): VersionRow[] {
-    if (!this.#tables.has("artifact")) return [];
-    return this.#sql.exec<Raw>("SELECT * FROM artifact ORDER BY record, id, version").toArray();
+    return this.#tables.exec("artifact", "SELECT * FROM artifact ORDER BY record, id, version");
   }
 
   /** A version in the form that a fork imports; `null`: it cannot be read. */
@@ -95,17 +83,15 @@ export class StoredArtifacts {
 
   /** Artifacts in the order of their first versions, each in its latest version. */
   list({ offset, limit }: { offset: number; limit: number }): { data: ArtifactEntry[]; next: number | null } {
-    if (!this.#tables.has("artifact")) return { data: [], next: null };
-    const rows = this.#sql
-      .exec<Raw & { versions: number; created: number }>(
-        `SELECT artifact.*, versions, created FROM artifact JOIN
-           (SELECT id, max(version) AS version, count(*) AS versions, min(at) AS created, min(record) AS first
-            FROM artifact GROUP BY id) USING (id, version)
-         ORDER BY first, id LIMIT ? OFFSET ?`,
-        limit + 1,
-        offset,
-      )
-      .toArray();
+    const rows = this.#tables.exec<VersionRow & { versions: number; created: number }>(
+      "artifact",
+      `SELECT artifact.*, versions, created FROM artifact JOIN
+         (SELECT id, max(version) AS version, count(*) AS versions, min(at) AS created, min(record) AS first
+          FROM artifact GROUP BY id) USING (id, version)
+       ORDER BY first, id LIMIT ? OFFSET ?`,
+      limit + 1,
+      offset,
+    );
     const data = rows.slice(0, limit).map(({ versions, created, ...row }) => {
       const head: Head = JSON.parse(row.head);
       const { id, version } = row;
@@ -128,8 +114,7 @@ export class StoredArtifacts {
   }
 
   #rows(where: string, id: string): VersionRow[] {
-    if (!this.#tables.has("artifact")) return [];
-    return this.#sql.exec<Raw>(`SELECT * FROM artifact ${where}`, id).toArray();
+    return this.#tables.exec("artifact", `SELECT * FROM artifact ${where}`, id);
   }
 
   #content({ id, version, record }: VersionRow): Artifact | null {

@@ -25,7 +25,7 @@ export function keepCall(
   if (created_at !== row.created_at) throw new CallNotFound({ what: "session", id: row.id });
   // A structured answer without a model's answer has no messages, so none are lost.
   if (row.state !== "active") return messages.length === 0 ? {} : { not_added: `it is ${row.state}` };
-  const live = log.store.liveRun();
+  const live = log.store.runs.live();
   const waits = live !== null && log.state().run?.stage !== "idle";
   if (waits && answersEarlierCalls(messages)) {
     return { not_added: `results of tools cannot follow the run ${live.id}, which began meanwhile` };

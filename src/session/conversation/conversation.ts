@@ -15,7 +15,7 @@ import { detachedContext, type RunContext } from "../../run/context.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { SessionKind } from "../../run/session-client.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
-import type { NamedRequest } from "../named-request.ts";
+import type { Named, NamedRequest } from "../named-request.ts";
 import { removeBelow, sessionPrefix } from "../r2-objects.ts";
 import { forgetRuns } from "../run-index.ts";
 import { forgetSession } from "../session-index.ts";
@@ -105,7 +105,7 @@ export class Conversation {
     const row = this.#existing(caller);
     if (row === null) throw new CallNotFound({ what, id: caller.id });
     if (!this.#armed) {
-      await this.#store.rearm();
+      await this.#store.due.rearm();
       this.listing.again();
     }
     this.#armed = true;
@@ -113,6 +113,11 @@ export class Conversation {
     const ready = this.#lifecycle.ready();
     if (ready !== undefined) await ready;
     return row;
+  }
+
+  /** Id of the session; `""`: there is none. */
+  get id(): string {
+    return this.#store.session()?.id ?? "";
   }
 
   /** @throws CallNotFound */
@@ -224,7 +229,7 @@ export class Conversation {
 
   /**
    * Does the work of a request once, and returns the stored answer when the same request is repeated. The answer must be
-   * JSON-safe.
+   * JSON-safe; work without an answer gives `null`.
    * @param request `null`: the caller never repeats it
    */
   once<T>(request: NamedRequest | null, work: () => T): T {
@@ -234,7 +239,7 @@ export class Conversation {
     const { name, hash } = request;
     return this.together(() => {
       const answer = work();
-      this.#store.keepRequest(name, { hash, answer: JSON.stringify(answer) }, this.log.now());
+      this.#store.keepRequest(name, { hash, answer: JSON.stringify(answer ?? null) }, this.log.now());
       return answer;
     });
   }
@@ -272,7 +277,7 @@ export class Conversation {
   setState(state: SessionState): void {
     const row = this.#row();
     if (row.state === state) return;
-    const live = this.#store.liveRun();
+    const live = this.#store.runs.live();
     if (state === "archived" && live !== null) throw new RunInProgress({ session: row.id, run: live.id });
     if (state !== "active") this.runs.cancelAny();
     const now = this.log.now();
@@ -290,12 +295,12 @@ export class Conversation {
 
   /** Sets or removes the time (Unix ms) at which something is due. */
   dueAt(kind: DueKind, at: number | null): void {
-    this.#store.setDue({ [kind]: at });
+    this.#store.due.set({ [kind]: at });
   }
 
   /** Called when the session above has all events of the runs. Removes the watch, unless a run is under way. */
   reported(): void {
-    if (this.#store.liveRun()?.status !== "running") this.#store.setDue({ watch: null });
+    if (this.#store.runs.live()?.status !== "running") this.#store.due.set({ watch: null });
   }
 
   /** Streams the session's events without end, or a run's events up to its end. @throws CallNotFound */
@@ -353,7 +358,7 @@ export class Conversation {
     const now = this.log.now();
     this.#store.transaction(() => {
       this.#store.setState("deleted", now);
-      this.#store.setDue({ delete: now + RETRY_MS });
+      this.#store.due.set({ delete: now + RETRY_MS });
     });
     await this.#clear(row).catch((error: unknown) => {
       this.log.fault({ event: "session_not_cleared", id: row.id }, error);
@@ -394,7 +399,7 @@ export class Conversation {
     await forgetRuns(
       this.env,
       tenant,
-      this.#store.runs(MAX_RUNS, Number.MAX_SAFE_INTEGER).map((run) => run.id),
+      this.#store.runs.list(MAX_RUNS, Number.MAX_SAFE_INTEGER).map((run) => run.id),
     );
     await this.#store.clear();
     this.runs.abandon();
@@ -418,6 +423,15 @@ export const onSession =
   <I, O>(work: (input: I, row: SessionRow, caller: SessionCaller) => O | Promise<O>) =>
   async (input: I, caller: SessionCaller): Promise<O> =>
     work(input, await conversation.ready(caller), caller);
+
+/** Wraps operations on a session that must exist, each of which takes effect once for each request. */
+export const onceOnSession =
+  (conversation: Conversation) =>
+  <I extends Named, O>(work: (input: I, row: SessionRow) => O) =>
+  async (input: I, caller: SessionCaller): Promise<O> => {
+    const row = await conversation.ready(caller);
+    return conversation.once(input.request, () => work(input, row));
+  };
 
 /** The session of an operation, and who called it. */
 export interface OperationContext {

@@ -31,7 +31,7 @@ export type DueKind =
   | "expiry";
 
 /** Times in Unix ms; `null`: not due any more; absent: unchanged. */
-export type DueChanges = { [K in DueKind]?: number | null };
+type DueChanges = { [K in DueKind]?: number | null };
 
 export interface Due {
   kind: string;
@@ -52,13 +52,16 @@ const LAST_ALARM = Date.UTC(2189, 0);
 
 export class DueTimes {
   readonly #storage: DurableObjectStorage;
+  readonly #together: (writes: () => void) => void;
   /** Time of each kind; `null`: not read yet. */
   #times: Map<string, number> | null = null;
   /** The time of the alarm; `null`: none is set; `undefined`: unknown. */
   #armed: number | null | undefined;
 
-  constructor(storage: DurableObjectStorage) {
+  /** @param together does the writes in one transaction, in the open one if there is one */
+  constructor(storage: DurableObjectStorage, together: (writes: () => void) => void) {
     this.#storage = storage;
+    this.#together = together;
   }
 
   /** Drops cached values, which a failed transaction may have made wrong. */
@@ -67,7 +70,7 @@ export class DueTimes {
     this.#armed = undefined;
   }
 
-  /** Called when the table has just been created. */
+  /** Called when the table has just been created, or when there is none. */
   begin(): void {
     this.#times = new Map();
   }
@@ -88,10 +91,14 @@ export class DueTimes {
   }
 
   /**
-   * Sets times, or removes those that are `null`, and sets the alarm if it would come too late or much too
-   * early. Call it in a transaction.
+   * Sets times, or removes those that are `null`, and sets the alarm if it would come too late or much too early. In a
+   * transaction, the alarm is part of it.
    */
   set(times: DueChanges): void {
+    this.#together(() => this.#write(times));
+  }
+
+  #write(times: DueChanges): void {
     const known = this.#known();
     for (const [kind, at] of Object.entries(times)) {
       if (at !== null && at !== known.get(kind)) {

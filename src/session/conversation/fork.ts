@@ -159,15 +159,15 @@ export async function adopt(child: Child, { call, first, end }: ForkStep, text: 
   if (!isOf(row, call)) return "taken";
   // The parent repeats a step whose answer it did not receive.
   if (row.state !== "deleted") return "done";
-  if (store.dueAt("fork") === null) return "lost";
-  store.setDue({ fork: log.now() + GIVEN_UP_MS });
+  if (store.due.at("fork") === null) return "lost";
+  store.due.set({ fork: log.now() + GIVEN_UP_MS });
   if (part.artifacts !== undefined) log.add([{ type: "artifacts_imported", artifacts: part.artifacts }]);
   if (part.files !== undefined && !(await files.adopt(row, part.files))) return "lost";
   if (end === null) return "more";
   if (files.count(row) !== end.files || store.artifacts.versions().length !== end.artifacts) return "lost";
   store.transaction(() => {
     store.setState("active", log.now());
-    store.setDue({ fork: null });
+    store.due.set({ fork: null });
     created();
   });
   return "done";
@@ -175,7 +175,7 @@ export async function adopt(child: Child, { call, first, end }: ForkStep, text: 
 
 /** Whether another session is creating this one as a fork. @param by a request whose own fork does not count */
 export function isBeingMade(store: ConversationStore, { state, request_hash }: SessionRow, by = ""): boolean {
-  return state === "deleted" && store.dueAt("fork") !== null && request_hash !== by;
+  return state === "deleted" && store.due.at("fork") !== null && request_hash !== by;
 }
 
 const isOf = ({ parent_id, request_hash }: SessionRow, call: ForkCall): boolean =>
@@ -202,7 +202,7 @@ function begin(log: SessionLog, call: ForkCall, messages: Message[], created: ((
     });
     const skillsKnown = known === undefined ? {} : { known };
     log.add([{ type: "session_imported", messages, summary, skills, ...skillsKnown }]);
-    if (created === null) store.setDue({ fork: now + GIVEN_UP_MS });
+    if (created === null) store.due.set({ fork: now + GIVEN_UP_MS });
     else created();
   });
 }

@@ -1,5 +1,6 @@
 /** The operations of a session, by name (`rpc.ts`). */
 
+import type { AgentRecordBody } from "../../engine/agent/records.ts";
 import { wakeOf } from "../../engine/agent/wake.ts";
 import { IdempotencyKeyReused } from "../../errors/request.ts";
 import { toHullError } from "../../errors.ts";
@@ -14,7 +15,7 @@ import { workflowHandlers } from "../workflow/handlers.ts";
 import type { Workflow } from "../workflow/workflow.ts";
 import type { SessionView } from "./answers.ts";
 import { fitting, keepCall } from "./brought-messages.ts";
-import { type Conversation, onSession } from "./conversation.ts";
+import { type Conversation, onceOnSession, onSession } from "./conversation.ts";
 import { type Fork, forkInto } from "./fork.ts";
 import { compaction } from "./manual-compaction.ts";
 import type {
@@ -87,6 +88,7 @@ function conversationHandlers(conversation: Conversation): Handlers<Conversation
   const { log, runs, files, env } = conversation;
   const { store } = log;
   const within = onSession(conversation);
+  const once = onceOnSession(conversation);
   /** Forks under way, by request: a repeated request joins the fork that it began. */
   const forks = new Map<string, { hash: string; made: Promise<void> }>();
   const forked = async (row: SessionRow, asked: NamedRequest, fork: Omit<Fork, "request">): Promise<void> => {
@@ -98,14 +100,13 @@ function conversationHandlers(conversation: Conversation): Handlers<Conversation
     forks.set(name, { hash, made });
     await made.finally(() => forks.delete(name));
   };
-  /** Makes a change of the conversation while no run occupies it. */
-  const changed = (request: NamedRequest, change: () => void): SessionView =>
-    conversation.once(request, () => {
-      conversation.checkActive();
-      conversation.checkIdle();
-      change();
-      return conversation.view();
-    });
+  /** Stores records that change the conversation. */
+  const change = (records: readonly AgentRecordBody[]): SessionView => {
+    conversation.checkActive();
+    conversation.checkIdle();
+    log.add(records, { write: () => store.touch(log.now()) });
+    return conversation.view();
+  };
   return {
     async open(wanted, caller) {
       const created = await conversation.open(caller, wanted);
@@ -122,40 +123,29 @@ function conversationHandlers(conversation: Conversation): Handlers<Conversation
       const { visible: messages, summary, refusedSearches: refused_searches = [] } = log.state();
       return { messages, summary, created_at: row.created_at, refused_searches };
     }),
-    set_state: within(({ state, request }) =>
-      conversation.once(request, () => {
-        conversation.setState(state);
-        return conversation.view();
-      }),
+    set_state: once(({ state }) => {
+      conversation.setState(state);
+      return conversation.view();
+    }),
+    resume: once(() => {
+      conversation.setState("active");
+      const woken = runs.wake(wakeOf("resume"));
+      return { ...conversation.view(), woken };
+    }),
+    reset: once(() => change([{ type: "session_reset" }])),
+    trim: once(({ keep_last }) =>
+      change([{ type: "session_trimmed", keep_last: tailOf(log.state().visible, keep_last) }]),
     ),
-    resume: within(({ request }) =>
-      conversation.once(request, () => {
-        conversation.setState("active");
-        const woken = runs.wake(wakeOf("resume"));
-        return { ...conversation.view(), woken };
-      }),
-    ),
-    reset: within(({ request }) =>
-      changed(request, () => log.add([{ type: "session_reset" }], { write: () => store.touch(log.now()) })),
-    ),
-    trim: within(({ keep_last, request }) =>
-      changed(request, () => {
-        const kept = tailOf(log.state().visible, keep_last);
-        log.add([{ type: "session_trimmed", keep_last: kept }], { write: () => store.touch(log.now()) });
-      }),
-    ),
-    add: within(({ messages, request }) =>
-      changed(request, () => {
-        const { visible } = log.state();
-        const said = messages.map((message) => fitting(visible, message));
-        const records = said.map((message) => ({
-          type: "message_added" as const,
-          message,
-          source: "inject" as const,
-        }));
-        log.add(records, { write: () => store.touch(log.now()) });
-      }),
-    ),
+    add: once(({ messages }) => {
+      const { visible } = log.state();
+      return change(
+        messages.map((message) => ({
+          type: "message_added",
+          message: fitting(visible, message),
+          source: "inject",
+        })),
+      );
+    }),
     keep: within(async ({ request, ...call }, _, caller) => {
       await conversation.unchanging();
       const row = await conversation.ready(caller);
@@ -208,7 +198,7 @@ function conversationHandlers(conversation: Conversation): Handlers<Conversation
       return null;
     }),
     expire: within(async ({ since }, row) => {
-      if (row.updated_at < since && log.store.liveRun() === null) await conversation.remove(row);
+      if (row.updated_at < since && log.store.runs.live() === null) await conversation.remove(row);
       return null;
     }),
     listFiles: within((asked) => files.listFiles(...asked)),

@@ -1,5 +1,6 @@
 /** A session's numbered rows: values in order. A long value takes several rows. */
 import { rowChunks } from "../long-values.ts";
+import { select } from "../tables.ts";
 
 /** One stored value: its number, and the value if it is readable. */
 export type Row<T> = { seq: number; ok: true; value: T; bytes: number } | { seq: number; ok: false };
@@ -77,7 +78,7 @@ export class Rows<T> {
     this.#last = null;
   }
 
-  /** Switches to a table that was just created and replaces a removed one. */
+  /** Switches to a table that was just created, or is yet to be created, and replaces a removed one. */
   begin(table: Table): void {
     this.#table = table;
     this.#last = 0;
@@ -105,6 +106,7 @@ export class Rows<T> {
    * all fit.
    */
   fitting(after: number, bytes: number): number {
+    if (after >= this.last()) return after;
     const { seq, above } = this.#key;
     const sizes = `SELECT ${seq} AS seq, sum(sum(length(data))) OVER (ORDER BY ${seq} DESC) AS total
       FROM ${this.#table} WHERE ${above} GROUP BY ${seq}`;
@@ -114,24 +116,21 @@ export class Rows<T> {
 
   /** Numbers of the rows up to `until` that are shorter than 4 KiB and whose JSON contains this text, the last first. */
   short(until: number, text: string): number[] {
+    if (this.last() === 0) return [];
     const { seq, part, upTo, newest } = this.#key;
     const query = `SELECT ${seq} AS seq FROM ${this.#table} WHERE ${upTo} AND ${part} = 0 AND length(data) < 4096
       AND instr(data, CAST(?2 AS BLOB)) > 0 ORDER BY ${newest}`;
-    return this.#sql
-      .exec<{ seq: number }>(query, until, text)
-      .toArray()
-      .map(({ seq }) => seq);
+    return select<{ seq: number }>(this.#sql, query, until, text).map(({ seq }) => seq);
   }
 
   /** Numbers of the last rows before `before` whose JSON contains this text, the last first. */
   containing(before: number, text: string, most: number): number[] {
+    if (this.last() === 0) return [];
     const { seq, upTo, newest } = this.#key;
     const query = `SELECT DISTINCT ${seq} AS seq FROM ${this.#table} WHERE ${upTo}
       AND instr(data, CAST(?2 AS BLOB)) > 0 ORDER BY ${newest} LIMIT ?3`;
-    return this.#sql
-      .exec<{ seq: number }>(query, Math.min(before, this.last() + 1) - 1, text, most)
-      .toArray()
-      .map(({ seq }) => seq);
+    const until = Math.min(before, this.last() + 1) - 1;
+    return select<{ seq: number }>(this.#sql, query, until, text, most).map(({ seq }) => seq);
   }
 
   /** The rows after number `after` in order, read lazily. Do not write while reading. */

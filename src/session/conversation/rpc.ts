@@ -8,7 +8,7 @@ import type { PublicMessage } from "../../llm/messages.ts";
 import type { WorkspaceAccess } from "../../run/workspace/access.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { DaemonOperations } from "../daemon/rpc.ts";
-import type { NamedRequest } from "../named-request.ts";
+import type { Named, NamedRequest } from "../named-request.ts";
 import type { TaskOperations } from "../task/rpc.ts";
 import type { UnlistedRpc } from "../unlisted/rpc.ts";
 import type { WorkflowOperations } from "../workflow/rpc.ts";
@@ -75,8 +75,6 @@ export interface RunRequest {
   called?: true;
 }
 
-type Named = { request: NamedRequest };
-
 /** The methods of a session's workspace with their arguments. */
 type WorkspaceOperations = {
   [K in keyof WorkspaceAccess]: {
@@ -142,10 +140,7 @@ export interface ConversationOperations extends WorkspaceOperations {
     } & Named;
     out: { not_added?: string };
   };
-  compact: {
-    in: CompactCall & { request: NamedRequest };
-    out: CompactedSession;
-  };
+  compact: { in: CompactCall & Named; out: CompactedSession };
   /** Returns the fork's id. @param keep_first number of messages to begin with; `null`: all */
   fork: { in: { dst: string; keep_first: number | null } & Named; out: string };
   /** Creates a session that has copies of the files, if there are any, and nothing else. @throws SessionExists */
@@ -157,10 +152,7 @@ export interface ConversationOperations extends WorkspaceOperations {
 
 /** The session's runs, and what reaches them from outside. */
 export interface RunOperations {
-  message: {
-    in: { message: Message; delivery: Delivery } & Named;
-    out: Delivered;
-  };
+  message: { in: { message: Message; delivery: Delivery } & Named; out: Delivered };
   feedback: { in: { feedback: Feedback } & Named; out: Delivered };
   /**
    * What the session keeps of this request if it has already executed it; `null` also if there is no session.
@@ -202,18 +194,12 @@ export interface RunOperations {
   /** Waits for a run. @param wait `null`: the default for this kind of run */
   answer: { in: { run_id: string; wait: Wait | null }; out: RunView };
   cancel: { in: { run_id: string }; out: RunView };
-  artifacts: {
-    in: { offset: number; limit: number };
-    out: { data: ArtifactEntry[]; next: number | null };
-  };
+  artifacts: { in: { offset: number; limit: number }; out: { data: ArtifactEntry[]; next: number | null } };
   /** @param version `null`: the last one */
   artifact: { in: { id: string; version: number | null }; out: ArtifactView };
   approvals: { in: null; out: ApprovalView[] };
   decide: { in: Decision & Named; out: Decided };
-  tool_result: {
-    in: { tool_call_id: string; content: Json; is_error: boolean } & Named;
-    out: AnsweredCall;
-  };
+  tool_result: { in: { tool_call_id: string; content: Json; is_error: boolean } & Named; out: AnsweredCall };
 }
 
 export type SessionOperation = keyof SessionOperations;

@@ -6,7 +6,7 @@ import type { PreparedRun } from "../../run/agent/runtime.ts";
 import type { Task } from "../task/task.ts";
 import type { RunView } from "./answers.ts";
 import { answerCall, decide, listApprovals } from "./approvals.ts";
-import { type Conversation, onSession } from "./conversation.ts";
+import { type Conversation, onceOnSession, onSession } from "./conversation.ts";
 import { eventPage } from "./event-page.ts";
 import { recordedCalls } from "./recorded-calls.ts";
 import type { Handlers, RunOperations, RunRequest, SessionCaller, Wait } from "./rpc.ts";
@@ -32,28 +32,25 @@ export function runHandlers(conversation: Conversation, task: Task): Handlers<Ru
   const { log, runs } = conversation;
   const { store } = log;
   const within = onSession(conversation);
+  const once = onceOnSession(conversation);
   const answer = async (run_id: string, wait: Wait | null): Promise<RunView> => {
     await runs.wait(run_id, wait ?? usualWait(log.state()));
     return runAnswer(log, runs.row(run_id));
   };
   return {
-    message: within(({ message, delivery, request }, row) =>
-      conversation.once(request, () => {
-        conversation.checkActive();
-        const run_id = store.liveRun()?.id ?? null;
-        const body = { type: "message_received" as const, run: run_id, message, delivery };
-        const woken = delivery !== "wait_for_completion" && runs.wake(wakeOf("message"), [body]);
-        if (!woken) runs.receive([body], false);
-        return { session_id: row.id, run_id, delivery };
-      }),
-    ),
-    feedback: within(({ feedback, request }, row) =>
-      conversation.once(request, () => {
-        conversation.checkActive();
-        runs.receive([{ type: "feedback_received", feedback }], false);
-        return { session_id: row.id, run_id: store.liveRun()?.id ?? null };
-      }),
-    ),
+    message: once(({ message, delivery }, row) => {
+      conversation.checkActive();
+      const run_id = store.runs.live()?.id ?? null;
+      const body = { type: "message_received" as const, run: run_id, message, delivery };
+      const woken = delivery !== "wait_for_completion" && runs.wake(wakeOf("message"), [body]);
+      if (!woken) runs.receive([body], false);
+      return { session_id: row.id, run_id, delivery };
+    }),
+    feedback: once(({ feedback }, row) => {
+      conversation.checkActive();
+      runs.receive([{ type: "feedback_received", feedback }], false);
+      return { session_id: row.id, run_id: store.runs.live()?.id ?? null };
+    }),
     known({ request }, caller) {
       const known = conversation.exists(caller) ? conversation.answerTo<Begun | null>(request) : null;
       if (known === null) return null;
@@ -66,7 +63,7 @@ export function runHandlers(conversation: Conversation, task: Task): Handlers<Ru
       const session = await conversation.ready(caller);
       // A request without a key may arrive twice; the id of its run identifies it.
       const known = (): boolean =>
-        request === null ? store.run(run_id) !== null : conversation.knows(request);
+        request === null ? store.runs.find(run_id) !== null : conversation.knows(request);
       const prepared =
         "spec" in work || known()
           ? null
@@ -87,7 +84,7 @@ export function runHandlers(conversation: Conversation, task: Task): Handlers<Ru
       return view;
     },
     runs: within(({ limit, before }) => {
-      const rows = store.runs(limit + 1, before);
+      const rows = store.runs.list(limit + 1, before);
       const page = rows.slice(0, limit);
       const next = rows.length > limit ? (page.at(-1)?.first_record ?? null) : null;
       return { data: page.map((run) => runEntry(log, run)), next };
@@ -121,8 +118,6 @@ export function runHandlers(conversation: Conversation, task: Task): Handlers<Ru
       await conversation.listing.written();
       return decided;
     }),
-    tool_result: within(({ request, ...answer }) =>
-      conversation.once(request, () => answerCall(log, runs, answer)),
-    ),
+    tool_result: once((answer) => answerCall(log, runs, answer)),
   };
 }

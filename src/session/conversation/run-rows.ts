@@ -1,6 +1,7 @@
 /** The table of a session's runs. Only this class writes it, so it never reads a known row again. */
 import type { RunStatus } from "../../engine/run-status.ts";
 import { isLong, type LongValues } from "../long-values.ts";
+import { insertRow, select, updateRows } from "../tables.ts";
 
 /** Name in `content` of a long memo of a run; the run's row then has an empty text. */
 const memoName = (run: string): string => `memo ${run}`;
@@ -27,7 +28,7 @@ export interface RunRow {
   memo: string | null;
 }
 
-export type NewRun = Pick<
+type NewRun = Pick<
   RunRow,
   "id" | "request_id" | "mock_scope" | "created_at" | "first_event" | "first_record"
 >;
@@ -41,7 +42,7 @@ export class RunRows {
   /** The row that was read last. */
   #row: RunRow | null = null;
   #live: Live = null;
-  /** Whether the table is known to be empty. */
+  /** Whether the table is known to be empty or missing. */
   #isEmpty = false;
 
   constructor(sql: SqlStorage, long: LongValues) {
@@ -56,38 +57,25 @@ export class RunRows {
     this.#isEmpty = false;
   }
 
-  /** Called when the table has just been created. */
+  /** Called when the table has just been created, or when there is none. */
   begin(): void {
     this.#isEmpty = true;
   }
 
   add(run: NewRun): void {
-    const { id, request_id, mock_scope, created_at, first_event, first_record } = run;
-    this.#sql.exec(
-      `INSERT INTO run (id, status, request_id, mock_scope, created_at, first_event, first_record, recoveries, progress)
-         VALUES (?1, 'running', ?2, ?3, ?4, ?5, ?6, 0, ?6)`,
-      id,
-      request_id,
-      mock_scope,
-      created_at,
-      first_event,
-      first_record,
-    );
     const begun = { status: "running" as const, settled_at: null, done_event: null, memo: null };
-    this.#row = { ...run, ...begun, recoveries: 0, progress: first_record };
-    this.#live = { id };
+    const row = { ...run, ...begun, recoveries: 0, progress: run.first_record };
+    insertRow(this.#sql, "run", row);
+    this.#row = row;
+    this.#live = { id: run.id };
     this.#isEmpty = false;
   }
 
   /** Call it in a transaction if it changes the memo. */
   update(id: string, changes: Partial<Omit<RunRow, "id">>): void {
     const { memo } = changes;
-    const entries: [string, SqlStorageValue][] = Object.entries(
-      memo === undefined ? changes : { ...changes, memo: this.#storeMemo(id, memo) },
-    );
-    if (entries.length === 0) return;
-    const columns = entries.map(([name]) => `${name} = ?`).join(", ");
-    this.#sql.exec(`UPDATE run SET ${columns} WHERE id = ?`, ...entries.map(([, value]) => value), id);
+    const columns = memo === undefined ? changes : { ...changes, memo: this.#storeMemo(id, memo) };
+    updateRows(this.#sql, "run", columns, "id = ?", id);
     if (this.#row?.id === id) this.#row = { ...this.#row, ...changes };
     // At most one run is unsettled: when it settles, none is left.
     const { settled_at } = changes;
@@ -113,10 +101,14 @@ export class RunRows {
   live(): RunRow | null {
     if (this.#live !== null) return this.#live.id === null ? null : this.find(this.#live.id);
     // At most one run is unsettled, and it can only be the last one.
-    const last = this.#first("ORDER BY first_record DESC LIMIT 1");
+    const last = this.last();
     const row = last?.settled_at === null ? last : null;
     this.#live = { id: row?.id ?? null };
     return row;
+  }
+
+  last(): RunRow | null {
+    return this.#first("ORDER BY first_record DESC LIMIT 1");
   }
 
   /** Newest first. @param before number of the first record of the last run on the previous page */
@@ -133,9 +125,8 @@ export class RunRows {
 
   #read(where: string, ...bindings: SqlStorageValue[]): RunRow[] {
     if (this.#isEmpty) return [];
-    return this.#sql
-      .exec<RunRow & Record<string, SqlStorageValue>>(`SELECT * FROM run ${where}`, ...bindings)
-      .toArray()
-      .map((row) => (row.memo === "" ? { ...row, memo: this.#long.text(memoName(row.id)) } : row));
+    return select<RunRow>(this.#sql, `SELECT * FROM run ${where}`, ...bindings).map((row) =>
+      row.memo === "" ? { ...row, memo: this.#long.text(memoName(row.id)) } : row,
+    );
   }
 }

@@ -81,7 +81,7 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
     { events = [], prepared = null }: { events?: readonly RunEvent[]; prepared?: PreparedRun | null } = {},
   ): void {
     const { store } = this.log;
-    const live = store.liveRun();
+    const live = store.runs.live();
     if (live !== null) throw new RunInProgress({ session: store.identity().id, run: live.id });
     const now = this.log.now();
     const first_event = store.lastEvent() + 1;
@@ -92,8 +92,15 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
       events: () => [...events],
       write: () => {
         const first_record = store.lastRecord();
-        store.addRun({ id: spec.run_id, request_id, mock_scope, created_at: now, first_event, first_record });
-        store.setDue({ watch: now + WATCH_MS });
+        store.runs.add({
+          id: spec.run_id,
+          request_id,
+          mock_scope,
+          created_at: now,
+          first_event,
+          first_record,
+        });
+        store.due.set({ watch: now + WATCH_MS });
         this.#options.lifecycle.begins(spec);
       },
     });
@@ -113,7 +120,7 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
 
   /** @throws CallNotFound */
   row(id: string): RunRow {
-    const row = this.log.store.run(id);
+    const row = this.log.store.runs.find(id);
     if (row === null) throw new CallNotFound({ what: "run", id });
     return row;
   }
@@ -130,7 +137,7 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
 
   /** The run under way if it occupies the conversation, so that nothing else may change it now. */
   busy(): RunRow | null {
-    const row = this.log.store.liveRun();
+    const row = this.log.store.runs.live();
     if (row === null) return null;
     return this.log.state().run?.stage === "idle" && this.current === null ? null : row;
   }
@@ -151,14 +158,14 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
    */
   receive(bodies: readonly AgentRecordBody[], goOn: boolean): void {
     const { store } = this.log;
-    const row = store.liveRun();
+    const row = store.runs.live();
     const goes = row !== null && goOn;
     const batch = this.log.applied(bodies);
     const records = batch.map(({ record }) => record);
     const write: AppendOptions["write"] = (state) => {
       if (!goes) return;
       this.#noteStatus(row, state);
-      store.setDue({ watch: this.log.now() + WATCH_MS });
+      store.due.set({ watch: this.log.now() + WATCH_MS });
       this.#reportWakes(records);
       this.#options.lifecycle.resumes(row.status);
     };
@@ -179,15 +186,15 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
   /** Lets the driver check a resting run again, because an approval has expired. */
   kick(): void {
     const { store } = this.log;
-    const row = store.liveRun();
+    const row = store.runs.live();
     if (row === null || row.status === "running") {
-      store.setDue({ approval: null });
+      store.due.set({ approval: null });
       this.ensure();
       return;
     }
     store.transaction(() => {
-      store.updateRun(row.id, { status: "running" });
-      store.setDue({ watch: this.log.now() + WATCH_MS, approval: null });
+      store.runs.update(row.id, { status: "running" });
+      store.due.set({ watch: this.log.now() + WATCH_MS, approval: null });
       this.#options.lifecycle.resumes(row.status);
     });
     this.proceed(row.id);
@@ -212,7 +219,7 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
 
   /** Cancels the run under way, if there is one. */
   cancelAny(): void {
-    const row = this.log.store.liveRun();
+    const row = this.log.store.runs.live();
     if (row !== null) this.cancel(row.id);
   }
 
@@ -262,7 +269,7 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
   async #drive(attempt: AgentRunAttempt, row: RunRow, resumed: boolean): Promise<void> {
     const log = this.log;
     const { run } = log.state();
-    if (log.store.run(row.id)?.settled_at !== null) return;
+    if (log.store.runs.find(row.id)?.settled_at !== null) return;
     if (run === null || run.spec.run_id !== row.id || !log.intactSince(row.first_record)) {
       this.giveUp(row);
       return;
@@ -322,7 +329,7 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
     if (all.length > batch.length) attempt.rerun = true;
     const write: AppendOptions["write"] = (state) => {
       attempt.status = this.#noteStatus({ ...row, status: attempt.status }, state);
-      if (attempt.memo !== null) this.log.store.updateRun(row.id, { memo: attempt.memo });
+      if (attempt.memo !== null) this.log.store.runs.update(row.id, { memo: attempt.memo });
       this.#reportWakes(all.map(({ record }) => record));
     };
     this.log.append(all, { write });
@@ -384,8 +391,8 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
     const { store } = this.log;
     const approval = least(step.until, this.log.state().run?.spec.deadline?.at);
     store.transaction(() => {
-      if (attempt.status !== step.status) store.updateRun(attempt.run, { status: step.status });
-      store.setDue({ ...unwatched(this.#options.lifecycle), approval });
+      if (attempt.status !== step.status) store.runs.update(attempt.run, { status: step.status });
+      store.due.set({ ...unwatched(this.#options.lifecycle), approval });
       this.#options.lifecycle.rests(step);
     });
     attempt.status = step.status;
@@ -395,7 +402,7 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
   #noteStatus({ id, status: known }: RunRow, { run }: AgentState): RunRow["status"] {
     const now = run?.status ?? known;
     const status = now === "idle" ? known : now;
-    if (status !== known) this.log.store.updateRun(id, { status });
+    if (status !== known) this.log.store.runs.update(id, { status });
     return status;
   }
 

@@ -115,7 +115,7 @@ export class SessionFiles implements WorkspaceAccess {
     if (this.#row() === null) return;
     const workspace = this.#workspace();
     await workspace.collect(now());
-    if (this.#row() !== null) store.setDue({ files: workspace.due() });
+    if (this.#row() !== null) store.due.set({ files: workspace.due() });
   }
 
   /** Takes files of the parent session and copies their contents. Returns `false` if some contents are gone. */
@@ -191,8 +191,8 @@ export class SessionFiles implements WorkspaceAccess {
     return store.transaction(() => {
       const done = work(workspace);
       const due = workspace.due();
-      if (due !== null && due < (store.dueAt("files") ?? Number.POSITIVE_INFINITY)) {
-        store.setDue({ files: due });
+      if (due !== null && due < (store.due.at("files") ?? Number.POSITIVE_INFINITY)) {
+        store.due.set({ files: due });
       }
       return done;
     });

@@ -79,7 +79,7 @@ export class SessionListing {
 
   /** Schedules the row of a new or changed session. Call it in the transaction of the change. */
   changed(): void {
-    this.#store.setDue({ index: this.#log.now() + UNCONFIRMED_MS });
+    this.#store.due.set({ index: this.#log.now() + UNCONFIRMED_MS });
   }
 
   /**
@@ -156,7 +156,7 @@ export class SessionListing {
 
   /** Writes the run's row because it rests or continues. */
   moved(): void {
-    const live = this.#store.liveRun();
+    const live = this.#store.runs.live();
     if (live !== null) void this.#noteRuns([live.id], { itself: true });
   }
 
@@ -169,8 +169,8 @@ export class SessionListing {
    * began.
    */
   again(): void {
-    const [last] = this.#store.runs(1, Number.MAX_SAFE_INTEGER);
-    if (last === undefined) return;
+    const last = this.#store.runs.last();
+    if (last === null) return;
     const { id, status, settled_at } = last;
     const isFresh = settled_at === null ? status === "running" : this.#log.now() - settled_at <= FRESH_MS;
     if (isFresh) void this.#noteRuns([id]);
@@ -182,7 +182,7 @@ export class SessionListing {
    * @param listed the state that the row says
    */
   relist(run: string, listed: string): boolean {
-    const row = this.#store.run(run);
+    const row = this.#store.runs.find(run);
     if (row !== null && (row.settled_at !== null || row.status !== listed))
       void this.#noteRuns([run], { itself: row.settled_at === null });
     return row !== null;
@@ -190,8 +190,8 @@ export class SessionListing {
 
   /** Writes the last run's row, which is due until it is stored. */
   repeat(): void {
-    const [last] = this.#store.runs(1, Number.MAX_SAFE_INTEGER);
-    void this.#noteRuns(last === undefined ? [] : [last.id], { itself: true, clears: true });
+    const last = this.#store.runs.last();
+    void this.#noteRuns(last === null ? [] : [last.id], { itself: true, clears: true });
   }
 
   /** Waits until nothing writes rows of this session any more. */
@@ -225,7 +225,7 @@ export class SessionListing {
         this.#log.fault({ event: "run_not_indexed", ids }, error);
         this.#runDue = true;
         try {
-          if (this.#store.session() !== null) this.#store.setDue({ run_index: this.#log.now() + RETRY_MS });
+          if (this.#store.session() !== null) this.#store.due.set({ run_index: this.#log.now() + RETRY_MS });
         } catch {
           // Storage accepts no writes now. The run's next record writes its row again.
         }
@@ -240,17 +240,17 @@ export class SessionListing {
   /** Gives the rows to the collector; returns them instead if the session must write them itself. */
   async #giveAway(ids: readonly string[], itself: boolean): Promise<OwnRows | null> {
     // Another object may send the row, and the list must not show a run that is not on disk.
-    if (this.#store.liveRun() !== null) await this.#store.sync();
+    if (this.#store.runs.live() !== null) await this.#store.sync();
     const session = this.#store.session();
     if (session === null || session.state === "deleted") return null;
     const rows = ids.flatMap((id) => {
-      const row = this.#store.run(id);
+      const row = this.#store.runs.find(id);
       if (row === null) return [];
       return [{ tenant: session.tenant, run: this.#lifecycle.runRow(row) }];
     });
     const other = await this.#lifecycle.entry();
     // The session's own row may be unwritten: it waited for the run's row, or an earlier write failed.
-    const isListed = this.#own !== null || this.#store.dueAt("index") === null;
+    const isListed = this.#own !== null || this.#store.due.at("index") === null;
     if (other !== null || itself) return { rows, other, session: isListed ? null : session };
     // If the process dies before a run's end is on disk, the run continues, and its next end overwrites the row.
     const notes = queueRows(this.#deployment, rows, this.#background);
@@ -282,7 +282,7 @@ export class SessionListing {
     if (!clears && !this.#runDue) return;
     this.#runDue = false;
     // The session may have been removed in the meantime.
-    if (this.#store.session() !== null) this.#store.setDue({ run_index: null });
+    if (this.#store.session() !== null) this.#store.due.set({ run_index: null });
   }
 
   #noteOwn([note]: readonly RowNote[]): void {
@@ -310,7 +310,7 @@ export class SessionListing {
   #ownStored(): void {
     if (this.#own?.state !== "stored") return;
     this.#own = null;
-    this.#store.setDue({ index: null });
+    this.#store.due.set({ index: null });
   }
 
   async #entry(row: SessionRow): Promise<IndexEntry> {
@@ -318,7 +318,7 @@ export class SessionListing {
     const statement = await sessionRows(this.#deployment.env, [{ tenant, session: listEntry(row) }]);
     const written = (): void => {
       // Keeps the due time if the session was changed or removed meanwhile.
-      if (this.#store.session()?.state === state) this.#store.setDue({ index: null });
+      if (this.#store.session()?.state === state) this.#store.due.set({ index: null });
     };
     return { statement, written };
   }

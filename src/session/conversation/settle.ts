@@ -109,9 +109,9 @@ function noteEnd(
   end: { settled_at: number; done_event: number; memo?: null | string },
   lifecycle: EndOptions["lifecycle"],
 ): void {
-  store.updateRun(id, { status, ...end });
+  store.runs.update(id, { status, ...end });
   store.touch(end.settled_at);
-  store.setDue({ ...unwatched(lifecycle), approval: null });
+  store.due.set({ ...unwatched(lifecycle), approval: null });
   store.submitted.clear();
 }
 

@@ -8,11 +8,11 @@ import type { JsonObject } from "../../skill/manifest.ts";
 import { isLong, LongValues, rowChunks } from "../long-values.ts";
 import { checkVersion, migrate } from "../migrate.ts";
 import { SubmittedExecutions } from "../submitted-executions.ts";
-import { Tables } from "../tables.ts";
+import { insertRow, select, Tables } from "../tables.ts";
 import { StoredArtifacts } from "./artifacts.ts";
-import { type Due, type DueChanges, type DueKind, DueTimes } from "./due-times.ts";
+import { DueTimes } from "./due-times.ts";
 import { type Row, Rows } from "./rows.ts";
-import { type NewRun, type RunRow, RunRows } from "./run-rows.ts";
+import { type RunRow, RunRows } from "./run-rows.ts";
 import { RunSpecs, type StoredRecord } from "./run-specs.ts";
 import { CONVERSATION_STEPS, NEWEST_SESSION, OPTIONAL_TABLES, type OptionalTable } from "./schema.ts";
 
@@ -75,8 +75,8 @@ export class ConversationStore {
   readonly #specs: RunSpecs;
   /** A row holds the events that were sent together; its number is that of the last event. */
   readonly #events: Rows<RunEvent[]>;
-  readonly #runs: RunRows;
-  readonly #due: DueTimes;
+  readonly runs: RunRows;
+  readonly due: DueTimes;
   readonly artifacts: StoredArtifacts;
   readonly long: LongValues;
   /** Executions of the run under way. */
@@ -93,19 +93,19 @@ export class ConversationStore {
   constructor(storage: DurableObjectStorage) {
     this.#storage = storage;
     this.#sql = storage.sql;
-    this.#due = new DueTimes(storage);
+    this.due = new DueTimes(storage, (writes) => (this.#inside ? writes() : this.transaction(writes)));
     this.tables = new Tables(this.#sql, OPTIONAL_TABLES);
     const isEarlier = this.tables.has("record");
     this.#records = new Rows(this.#sql, isEarlier ? "record" : "records");
     this.#events = new Rows(this.#sql, isEarlier ? "event" : "events");
-    this.long = new LongValues(this.#sql, this.tables);
-    this.#runs = new RunRows(this.#sql, this.long);
-    const lastStart = () => this.runs(1, Number.MAX_SAFE_INTEGER)[0]?.first_record ?? null;
-    this.#specs = new RunSpecs(this.#records, lastStart);
-    this.artifacts = new StoredArtifacts(this.#sql, this.#records, this.tables);
-    this.submitted = new SubmittedExecutions(this.#sql, this.tables);
+    this.long = new LongValues(this.tables);
+    this.runs = new RunRows(this.#sql, this.long);
+    this.#specs = new RunSpecs(this.#records, () => this.runs.last()?.first_record ?? null);
+    this.artifacts = new StoredArtifacts(this.#records, this.tables);
+    this.submitted = new SubmittedExecutions(this.tables);
     this.#ready = this.tables.has("session");
     if (this.#ready) checkVersion(this.#sql, NEWEST_SESSION);
+    else this.#begin();
   }
 
   /** Runs the writes in one transaction. */
@@ -142,8 +142,7 @@ export class ConversationStore {
   }
 
   #readSession(): SessionRow | null {
-    const query = "SELECT * FROM session";
-    const [raw] = this.#sql.exec<RawSession & Record<string, SqlStorageValue>>(query).toArray();
+    const [raw] = select<RawSession>(this.#sql, "SELECT * FROM session");
     return raw === undefined ? null : { ...raw, metadata: JSON.parse(raw.metadata) };
   }
 
@@ -151,31 +150,21 @@ export class ConversationStore {
   prepare(): void {
     if (this.#ready) return;
     migrate(this.#storage, CONVERSATION_STEPS);
-    // The tables are new, so there is nothing to read.
     this.tables.made("session");
-    this.#records.begin("records");
-    this.#events.begin("events");
-    this.#runs.begin();
-    this.#due.begin();
+    this.#begin();
     this.#ready = true;
   }
 
+  /** The tables are new, or there are none: there is nothing to read. */
+  #begin(): void {
+    this.#records.begin("records");
+    this.#events.begin("events");
+    this.runs.begin();
+    this.due.begin();
+  }
+
   create(row: SessionRow): void {
-    const { id, tenant, created_at, updated_at, state, request_hash } = row;
-    const { parent_id, branched_at, metadata } = row;
-    this.#sql.exec(
-      `INSERT INTO session (id, tenant, created_at, updated_at, state, request_hash, parent_id, branched_at, metadata)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      id,
-      tenant,
-      created_at,
-      updated_at,
-      state,
-      request_hash,
-      parent_id,
-      branched_at,
-      JSON.stringify(metadata),
-    );
+    insertRow(this.#sql, "session", { ...row, metadata: JSON.stringify(row.metadata) });
     this.#known.session = row;
   }
 
@@ -198,16 +187,11 @@ export class ConversationStore {
   }
 
   addChild(id: string): void {
-    this.tables.need("child");
-    this.#sql.exec("INSERT OR IGNORE INTO child (id) VALUES (?)", id);
+    this.tables.insert("child", { id }, "INSERT OR IGNORE");
   }
 
   children(): string[] {
-    if (!this.tables.has("child")) return [];
-    return this.#sql
-      .exec<{ id: string }>("SELECT id FROM child ORDER BY id")
-      .toArray()
-      .map(({ id }) => id);
+    return this.tables.exec<{ id: string }>("child", "SELECT id FROM child ORDER BY id").map(({ id }) => id);
   }
 
   /** Stores records that belong together as one row; returns its number of bytes. */
@@ -219,12 +203,11 @@ export class ConversationStore {
 
   /** Number of the last row of records; 0: none. */
   lastRecord(): number {
-    return this.#ready ? this.#records.last() : 0;
+    return this.#records.last();
   }
 
   /** The rows of records after number `after`. */
   *recordRows(after: number): Generator<Row<AgentRecord[]>> {
-    if (!this.#ready) return;
     for (const row of this.#records.after(after)) yield this.#specs.restored(row);
   }
 
@@ -243,12 +226,12 @@ export class ConversationStore {
 
   /** Numbers of the last rows of records before `before` that contain this text, the last first. */
   lastRowsWith(before: number, text: string, most: number): number[] {
-    return this.#ready ? this.#records.containing(before, text, most) : [];
+    return this.#records.containing(before, text, most);
   }
 
   /** Numbers of the short rows of records up to `until` that contain this text, the last first. */
   shortRows(until: number, text: string): number[] {
-    return this.#ready ? this.#records.short(until, text) : [];
+    return this.#records.short(until, text);
   }
 
   /**
@@ -256,7 +239,7 @@ export class ConversationStore {
    * them.
    */
   lastRecords(after: number, bytes: number): { records: Iterable<AgentRecord>; whole: boolean } {
-    const from = this.#ready ? this.#records.fitting(after, bytes) : after;
+    const from = this.#records.fitting(after, bytes);
     return { records: this.records(from), whole: from === after };
   }
 
@@ -271,13 +254,12 @@ export class ConversationStore {
   }
 
   lastEvent(): number {
-    return this.#ready ? this.#events.last() : 0;
+    return this.#events.last();
   }
 
   /** The next events after number `after`; empty if there are none yet. */
   events(after: number): (RunEvent & { seq: number })[] {
     const found: (RunEvent & { seq: number })[] = [];
-    if (!this.#ready) return found;
     let bytes = 0;
     for (const row of this.#events.after(after)) {
       if (!row.ok) continue;
@@ -292,7 +274,6 @@ export class ConversationStore {
   }
 
   event(seq: number): RunEvent | null {
-    if (!this.#ready) return null;
     // A caller that waits for a run's end asks for an event that was stored a moment ago.
     if (this.#known.lastEvent?.seq === seq) return this.#known.lastEvent.event;
     for (const row of this.#events.after(seq - 1)) {
@@ -308,10 +289,8 @@ export class ConversationStore {
 
   /** The stored fold and the last row of records in it; `null`: none is usable. */
   checkpoint(): { seq: number; state: AgentState } | null {
-    if (!this.tables.has("checkpoint")) return null;
-    const rows = this.#sql
-      .exec<{ seq: number; data: ArrayBuffer }>("SELECT seq, data FROM checkpoint ORDER BY part")
-      .toArray();
+    const query = "SELECT seq, data FROM checkpoint ORDER BY part";
+    const rows = this.tables.exec<{ seq: number; data: ArrayBuffer }>("checkpoint", query);
     const [first] = rows;
     if (first === undefined) return null;
     try {
@@ -327,20 +306,18 @@ export class ConversationStore {
   checkpointIfDue(state: AgentState): void {
     const seq = this.lastRecord();
     if (seq - this.#checkpointed() < CHECKPOINT_EVERY) return;
-    this.tables.need("checkpoint");
-    this.#sql.exec("DELETE FROM checkpoint");
+    this.tables.exec("checkpoint", "DELETE FROM checkpoint");
     const bytes = new TextEncoder().encode(JSON.stringify({ v: FOLD_VERSION, state }));
     for (const [part, data] of rowChunks(bytes)) {
-      this.#sql.exec("INSERT INTO checkpoint (part, seq, data) VALUES (?, ?, ?)", part, seq, data);
+      this.tables.insert("checkpoint", { part, seq, data });
     }
     this.#known.checkpointAt = seq;
   }
 
   /** The last row that the stored fold includes; 0: there is none. */
   #checkpointed(): number {
-    if (!this.tables.has("checkpoint")) return 0;
     const query = "SELECT seq FROM checkpoint WHERE part = 0";
-    this.#known.checkpointAt ??= this.#sql.exec<{ seq: number }>(query).toArray()[0]?.seq ?? 0;
+    this.#known.checkpointAt ??= this.tables.exec<{ seq: number }>("checkpoint", query)[0]?.seq ?? 0;
     return this.#known.checkpointAt;
   }
 
@@ -349,87 +326,30 @@ export class ConversationStore {
     this.#records.forget();
     this.#specs.forget();
     this.#events.forget();
-    this.#runs.forget();
-    this.#due.forget();
-    this.submitted.forget();
+    this.runs.forget();
+    this.due.forget();
     this.tables.forget();
+    if (!this.#ready) this.#begin();
     this.#known = {};
     this.#forgotten += 1;
   }
 
   /** The stored answer to a request of this name within the last day. */
   request(name: string, now: number): KnownRequest | null {
-    if (!this.tables.has("request")) return null;
     const query = "SELECT hash, answer FROM request WHERE name = ? AND at > ?";
-    const [row] = this.#sql.exec<{ hash: string; answer: string }>(query, name, now - REQUEST_MS).toArray();
+    const [row] = this.tables.exec<KnownRequest>("request", query, name, now - REQUEST_MS);
     if (row === undefined) return null;
     return row.answer === "" ? { ...row, answer: this.long.text(answerOf(name)) } : row;
   }
 
   /** Call it in a transaction. */
   keepRequest(name: string, { hash, answer }: KnownRequest, now: number): void {
-    this.tables.need("request");
     const old = "DELETE FROM request WHERE at <= ? RETURNING name, answer";
-    for (const gone of this.#sql.exec<{ name: string; answer: string }>(old, now - REQUEST_MS).toArray())
+    for (const gone of this.tables.exec<{ name: string; answer: string }>("request", old, now - REQUEST_MS))
       if (gone.answer === "") this.long.remove(answerOf(gone.name));
     if (isLong(answer)) this.long.write(answerOf(name), answer);
-    this.#sql.exec(
-      "INSERT OR REPLACE INTO request (name, hash, answer, at) VALUES (?, ?, ?, ?)",
-      name,
-      hash,
-      isLong(answer) ? "" : answer,
-      now,
-    );
-  }
-
-  addRun(row: NewRun): void {
-    this.#runs.add(row);
-  }
-
-  updateRun(id: string, changes: Partial<Omit<RunRow, "id">>): void {
-    this.#runs.update(id, changes);
-  }
-
-  run(id: string): RunRow | null {
-    return this.#ready ? this.#runs.find(id) : null;
-  }
-
-  /** The unsettled run. */
-  liveRun(): RunRow | null {
-    return this.#ready ? this.#runs.live() : null;
-  }
-
-  /** Newest first. @param before number of the first record of the last known run */
-  runs(limit: number, before: number): RunRow[] {
-    return this.#ready ? this.#runs.list(limit, before) : [];
-  }
-
-  /** All due times, the earliest first. */
-  due(): Due[] {
-    return this.#ready ? this.#due.list() : [];
-  }
-
-  /** When this kind is due, Unix ms. */
-  dueAt(kind: DueKind): number | null {
-    return this.#ready ? this.#due.at(kind) : null;
-  }
-
-  /**
-   * Sets due times, removes those that are `null`, and updates the alarm for the earliest. In a transaction, the alarm
-   * is part of it.
-   */
-  setDue(times: DueChanges): void {
-    if (this.#inside) this.#due.set(times);
-    else this.transaction(() => this.#due.set(times));
-  }
-
-  /** Called when the alarm fired. */
-  fired(): void {
-    this.#due.fired();
-  }
-
-  arm(): void {
-    if (this.#ready) this.#due.arm();
+    const row = { name, hash, answer: isLong(answer) ? "" : answer, at: now };
+    this.tables.insert("request", row, "INSERT OR REPLACE");
   }
 
   /** Waits until all that was written so far is on disk. */
@@ -437,21 +357,12 @@ export class ConversationStore {
     return this.#storage.sync();
   }
 
-  /** Sets the alarm again if it was lost: the platform drops an alarm after repeated failures. */
-  async rearm(): Promise<void> {
-    if (this.#ready) await this.#due.rearm();
-  }
-
   /** Removes all traces of the runs, so that another run can begin. Call it in a transaction. */
   removeRuns(): void {
-    const optional = ["checkpoint", "request", "handed_in", "artifact"] as const;
-    const tables = [
-      this.#records.table,
-      this.#events.table,
-      "run",
-      ...optional.filter((table) => this.tables.has(table)),
-    ];
-    for (const table of tables) this.#sql.exec(`DELETE FROM ${table}`);
+    for (const table of [this.#records.table, this.#events.table, "run"])
+      this.#sql.exec(`DELETE FROM ${table}`);
+    for (const table of ["checkpoint", "request", "handed_in", "artifact"] as const)
+      this.tables.exec(table, `DELETE FROM ${table}`);
     this.#forget();
   }
 

@@ -22,7 +22,7 @@ const time = (ms: number): string => new Date(ms).toISOString();
 export function sessionView(log: SessionLog, row: SessionRow): SessionView {
   const { id, state, created_at, updated_at, parent_id, branched_at, metadata } = row;
   const { visible, summary } = log.state();
-  const live = log.store.liveRun();
+  const live = log.store.runs.live();
   return log.answered({
     id,
     state: state === "deleted" ? "closed" : state,

@@ -58,21 +58,20 @@ export class Daemon {
   /** @throws CallNotFound */
   row(): DaemonRow {
     const row = this.store.row();
-    const id = this.#conversation.log.store.session()?.id ?? "";
-    if (row === null) throw new CallNotFound({ what: "daemon", id });
+    if (row === null) throw new CallNotFound({ what: "daemon", id: this.#conversation.id });
     return row;
   }
 
   status(row: DaemonRow): DaemonStatus {
     const { store } = this.#conversation.log;
-    const run = store.run(row.run);
+    const run = store.runs.find(row.run);
     if (run === null || run.settled_at !== null) return run?.status === "error" ? "failed" : "stopped";
     return "running";
   }
 
   /** `active`, or the status in which its run ended or rests. */
   state(row: DaemonRow): string {
-    const status = this.run(row)?.status ?? this.#conversation.log.store.run(row.run)?.status ?? "idle";
+    const status = this.run(row)?.status ?? this.#conversation.log.store.runs.find(row.run)?.status ?? "idle";
     return status === "running" ? "active" : status;
   }
 

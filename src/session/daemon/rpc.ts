@@ -1,7 +1,7 @@
 /** The messages between the Worker and a daemon's object. */
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { Json } from "../../skill/manifest.ts";
-import type { NamedRequest } from "../named-request.ts";
+import type { Named, NamedRequest } from "../named-request.ts";
 import type { DaemonSnapshot, DaemonSummary, DaemonWake } from "./answers.ts";
 
 /** How `POST /daemons/{id}/events` verifies the signature of a call without a key. */
@@ -31,7 +31,7 @@ export interface DaemonSettings {
 export interface DaemonOperations {
   /** Creates the session and its daemon. @param exclusive no other daemon may have its path */
   spawn: {
-    in: { spec: AgentSpec; settings: DaemonSettings; exclusive: boolean; request: NamedRequest };
+    in: { spec: AgentSpec; settings: DaemonSettings; exclusive: boolean } & Named;
     out: DaemonSummary;
   };
   /**
@@ -47,11 +47,11 @@ export interface DaemonOperations {
   daemon: { in: null; out: DaemonSnapshot };
   /** A page of its wakes, newest first. @param before cursor of the page, a number of a row of records */
   wakes: { in: { limit: number; before: number }; out: { data: DaemonWake[]; next: number | null } };
-  trigger: { in: { payload: Json; request: NamedRequest }; out: DaemonSummary };
-  wake: { in: { request: NamedRequest }; out: DaemonSummary };
+  trigger: { in: { payload: Json } & Named; out: DaemonSummary };
+  wake: { in: Named; out: DaemonSummary };
   /** @param request `null`: the caller never repeats it */
   stop: { in: { request: NamedRequest | null }; out: DaemonSummary };
-  restart: { in: { run_id: string; request: NamedRequest }; out: DaemonSummary };
+  restart: { in: { run_id: string } & Named; out: DaemonSummary };
   /** Handles what is due. */
   poke: { in: null; out: DaemonSummary };
 }

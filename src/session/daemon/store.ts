@@ -4,7 +4,7 @@ import type { Schedule } from "../../engine/daemon/schedule.ts";
 import type { Json } from "../../skill/manifest.ts";
 import { Rows } from "../conversation/rows.ts";
 import { migrate } from "../migrate.ts";
-import type { Tables } from "../tables.ts";
+import { type Columns, insertRow, select, type Tables, updateRows } from "../tables.ts";
 import type { DaemonEvent } from "./answers.ts";
 import type { Webhook } from "./rpc.ts";
 
@@ -107,7 +107,7 @@ export class DaemonStore {
   /** `null`: the session never had a daemon. */
   row(): DaemonRow | null {
     if (!this.#exists) return null;
-    const [raw] = this.#sql.exec<Raw & Record<string, SqlStorageValue>>("SELECT * FROM daemon").toArray();
+    const [raw] = select<Raw>(this.#sql, "SELECT * FROM daemon");
     if (raw === undefined) return null;
     const { webhook, interrupted, watched, ...row } = raw;
     return {
@@ -121,16 +121,11 @@ export class DaemonStore {
   put(row: DaemonRow): void {
     if (!this.#exists) this.#migrate();
     this.#sql.exec("DELETE FROM daemon");
-    const entries = Object.entries(columns(row));
-    const names = entries.map(([name]) => name).join(", ");
-    const places = entries.map(() => "?").join(", ");
-    this.#sql.exec(`INSERT INTO daemon (${names}) VALUES (${places})`, ...entries.map(([, value]) => value));
+    insertRow(this.#sql, "daemon", columns(row));
   }
 
   update(changes: Partial<Omit<DaemonRow, "run">>): void {
-    const entries = Object.entries(columns(changes));
-    const set = entries.map(([name]) => `${name} = ?`).join(", ");
-    this.#sql.exec(`UPDATE daemon SET ${set}`, ...entries.map(([, value]) => value));
+    updateRows(this.#sql, "daemon", columns(changes));
   }
 
   addEvent(seq: number, payload: Json, now: number): void {
@@ -162,7 +157,7 @@ export class DaemonStore {
   }
 }
 
-function columns(row: Partial<DaemonRow>): { [name: string]: SqlStorageValue } {
+function columns(row: Partial<DaemonRow>): Columns {
   const { webhook, interrupted, watched, ...plain } = row;
   return {
     ...plain,

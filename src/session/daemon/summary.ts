@@ -86,7 +86,7 @@ function pendingWakes(row: DaemonRow, events: number, log: SessionLog): WakeReas
 
 /** Error and result of its last run, if it has ended. */
 function endOf(row: DaemonRow, log: SessionLog): { error?: JsonObject; result?: JsonObject } {
-  const run = log.store.run(row.run);
+  const run = log.store.runs.find(row.run);
   if (run === null) return {};
   const { error, result } = readEnd(log.store, run);
   if (error !== undefined) return run.status === "error" ? { error } : {};

@@ -1,4 +1,5 @@
 /** Soft ledgers: the budget of a session, or of a caller without one, and what it has spent. */
+import { select } from "../tables.ts";
 import type { Account, Charge, Refusal, ReserveRequest } from "./rpc.ts";
 
 export class Accounts {
@@ -15,7 +16,7 @@ export class Accounts {
 
   get(name: string): Account {
     const query = "SELECT max_cost, cost, input_tokens, output_tokens, calls FROM account WHERE name = ?";
-    const [row] = this.#sql.exec<Account & Record<string, SqlStorageValue>>(query, name).toArray();
+    const [row] = select<Account>(this.#sql, query, name);
     return row ?? { max_cost: null, cost: 0, input_tokens: 0, output_tokens: 0, calls: 0 };
   }
 

@@ -1,4 +1,5 @@
 /** Hard limits, one per scope, and what each scope has spent in its current span. */
+import { insertRow, select } from "../tables.ts";
 import { periodEnd, periodStart } from "./period.ts";
 import type { Amount, Budget, Limits, Refusal, ReserveRequest, Spend, Subject, Window } from "./rpc.ts";
 import { scopesOf } from "./scope.ts";
@@ -16,7 +17,6 @@ export interface BudgetRow {
   output: number;
   updated_at: number;
 }
-type Row = BudgetRow & Record<string, SqlStorageValue>;
 
 export class Budgets {
   readonly #sql: SqlStorage;
@@ -32,23 +32,19 @@ export class Budgets {
   /** The limits that apply to a call, with the sums of their current spans. */
   of(subject: Subject, now: number): BudgetRow[] {
     const scopes = scopesOf(subject);
-    return this.#sql
-      .exec<Row>(`SELECT * FROM budget WHERE scope IN (${scopes.map(() => "?")}) ORDER BY scope`, ...scopes)
-      .toArray()
-      .map((row) => current(row, now));
+    const query = `SELECT * FROM budget WHERE scope IN (${scopes.map(() => "?")}) ORDER BY scope`;
+    return select<BudgetRow>(this.#sql, query, ...scopes).map((row) => current(row, now));
   }
 
   get(scope: string, now: number): BudgetRow | null {
-    const [row] = this.#sql.exec<Row>("SELECT * FROM budget WHERE scope = ?", scope).toArray();
+    const [row] = select<BudgetRow>(this.#sql, "SELECT * FROM budget WHERE scope = ?", scope);
     return row === undefined ? null : current(row, now);
   }
 
   /** The limits that follow a scope in the order of names. */
   after(scope: string, limit: number, now: number): BudgetRow[] {
-    return this.#sql
-      .exec<Row>("SELECT * FROM budget WHERE scope > ? ORDER BY scope LIMIT ?", scope, limit)
-      .toArray()
-      .map((row) => current(row, now));
+    const query = "SELECT * FROM budget WHERE scope > ? ORDER BY scope LIMIT ?";
+    return select<BudgetRow>(this.#sql, query, scope, limit).map((row) => current(row, now));
   }
 
   /**
@@ -56,7 +52,7 @@ export class Budgets {
    * @param spent what the scope has spent in the current span of the new window
    */
   put(scope: string, { window, ...limits }: Limits, spent: Amount, now: number): BudgetRow {
-    const row: BudgetRow = {
+    const row = {
       scope,
       per: window,
       max_cost: limits.max_cost,
@@ -68,25 +64,12 @@ export class Budgets {
       output: spent.output_tokens,
       updated_at: now,
     };
-    this.#sql.exec(
-      `INSERT OR REPLACE INTO budget (scope, per, max_cost, max_input, max_output, period, cost, input, output, updated_at)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      row.scope,
-      row.per,
-      row.max_cost,
-      row.max_input,
-      row.max_output,
-      row.period,
-      row.cost,
-      row.input,
-      row.output,
-      row.updated_at,
-    );
+    insertRow(this.#sql, "budget", row, "INSERT OR REPLACE");
     return row;
   }
 
   delete(scope: string): boolean {
-    return this.#sql.exec("DELETE FROM budget WHERE scope = ? RETURNING 1", scope).toArray().length > 0;
+    return select(this.#sql, "DELETE FROM budget WHERE scope = ? RETURNING 1", scope).length > 0;
   }
 
   /** Adds a spend to every limit whose current span contains `at`. */

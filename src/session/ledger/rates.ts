@@ -1,4 +1,5 @@
 /** Counts requests and calls against rates, in SQLite. */
+import { select } from "../tables.ts";
 import { type Rate, type RateSlot, slotAt, waitFor } from "./rate.ts";
 
 /** Old requests are removed at most once in this many ms. */
@@ -17,14 +18,9 @@ export class Rates {
    */
   count(subject: string, rate: Rate, now: number): number {
     this.#sweep(now);
-    const slots = this.#sql
-      .exec<RateSlot & Record<string, SqlStorageValue>>(
-        "SELECT slot, count FROM rate_slots WHERE subject = ? AND window_ms = ? AND expires_at > ? ORDER BY slot",
-        subject,
-        rate.window_ms,
-        now,
-      )
-      .toArray();
+    const query =
+      "SELECT slot, count FROM rate_slots WHERE subject = ? AND window_ms = ? AND expires_at > ? ORDER BY slot";
+    const slots = select<RateSlot>(this.#sql, query, subject, rate.window_ms, now);
     const wait = waitFor(slots, rate, now);
     if (wait > 0) return wait;
     const { slot, expires_at } = slotAt(rate, now);

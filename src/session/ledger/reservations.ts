@@ -1,4 +1,5 @@
 /** The most that each call under way may take. A call whose end is not reported in time counts in full. */
+import { select } from "../tables.ts";
 import type { Amount, Charge, ReserveRequest } from "./rpc.ts";
 import { rowsOf } from "./scope.ts";
 
@@ -10,7 +11,6 @@ interface Stored extends Omit<ReserveRequest, "prompt_cost" | "unknown_price" | 
   expires_at: number;
   expired: number;
 }
-type Row = Stored & Record<string, SqlStorageValue>;
 
 interface Expired {
   /** What is charged while the call's end is unknown. */
@@ -29,13 +29,13 @@ export class Reservations {
   holds({ id, prompt_tokens, output_tokens, cost }: ReserveRequest): boolean {
     const query =
       "SELECT 1 FROM reservation WHERE id = ? AND expired = 0 AND prompt_tokens = ? AND output_tokens = ? AND cost IS ?";
-    return this.#sql.exec(query, id, prompt_tokens, output_tokens, cost).toArray().length > 0;
+    return select(this.#sql, query, id, prompt_tokens, output_tokens, cost).length > 0;
   }
 
   /** What was charged when a reservation expired, and what takes it back; `null`: none with this id has. */
   expired(id: string): { charged: Expired; reversal: Expired } | null {
     const query = "SELECT * FROM reservation WHERE id = ? AND expired = 1";
-    const [row] = this.#sql.exec<Row>(query, id).toArray();
+    const [row] = select<Stored>(this.#sql, query, id);
     return row === undefined ? null : { charged: fullCharge(row, 1), reversal: fullCharge(row, -1) };
   }
 
@@ -66,15 +66,14 @@ export class Reservations {
    * expired; `null`: nothing was.
    */
   take(id: string): { reversal: Expired | null } | null {
-    const [row] = this.#sql.exec<Row>("DELETE FROM reservation WHERE id = ? RETURNING *", id).toArray();
+    const [row] = select<Stored>(this.#sql, "DELETE FROM reservation WHERE id = ? RETURNING *", id);
     return row === undefined ? null : { reversal: row.expired === 1 ? fullCharge(row, -1) : null };
   }
 
   /** Marks reservations whose time is over; returns each of them only once. */
   expire(now: number): Expired[] {
-    const over = this.#sql
-      .exec<Row>("SELECT * FROM reservation WHERE expired = 0 AND expires_at <= ?", now)
-      .toArray();
+    const query = "SELECT * FROM reservation WHERE expired = 0 AND expires_at <= ?";
+    const over = select<Stored>(this.#sql, query, now);
     if (over.length > 0) {
       this.#sql.exec("UPDATE reservation SET expired = 1 WHERE expired = 0 AND expires_at <= ?", now);
       this.#sql.exec("DELETE FROM reservation WHERE expired = 1 AND expires_at <= ?", now - LATE_MS);

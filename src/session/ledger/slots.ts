@@ -2,6 +2,7 @@
  * Who holds the slots of a limited skill, in SQLite. A slot is leased: its holder renews the lease while the run lasts.
  * If the holder dies, the slot is free when the lease ends. Times in Unix ms.
  */
+import { select } from "../tables.ts";
 
 /** The shortest and the longest wait that a refused caller is given, in seconds. */
 const MIN_WAIT_S = 1;
@@ -24,7 +25,7 @@ export class Slots {
    */
   take(id: string, limit: number, ttlMs: number, now: number): number {
     this.#sql.exec("DELETE FROM leases WHERE expires_at <= ?", now);
-    const held = this.#sql.exec<{ id: string }>("SELECT id FROM leases").toArray();
+    const held = select<{ id: string }>(this.#sql, "SELECT id FROM leases");
     if (held.length >= limit && held.every((lease) => lease.id !== id)) return this.#wait(limit);
     this.#sql.exec(
       "INSERT INTO leases (id, taken_at, expires_at) VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET expires_at = ?3",

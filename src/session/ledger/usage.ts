@@ -1,4 +1,5 @@
 /** What was spent, by day, skill, session, provider and model. */
+import { select } from "../tables.ts";
 import { dayOf, HOUR_MS, periodStart } from "./period.ts";
 import type { Amount, Charge, Spend, UsageGroup, UsageQuery, UsageRow, Window } from "./rpc.ts";
 import { rowsOf } from "./scope.ts";
@@ -95,14 +96,13 @@ export class Usage {
       ...(session === null ? [] : [{ where: "session = ?", values: [session] }]),
       ...(after === null ? [] : [{ where: `(${list}) > (${columns.map(() => "?")})`, values: after }]),
     ];
-    const rows = this.#sql
-      .exec<Row<Spend>>(
-        `SELECT ${list}, ${SUMS} FROM usage WHERE ${["true", ...bounds.map(({ where }) => where)].join(" AND ")}
-         GROUP BY ${list} HAVING sum(calls) > 0 ORDER BY ${list} LIMIT ?`,
-        ...bounds.flatMap(({ values }) => values),
-        limit + 1,
-      )
-      .toArray();
+    const rows = select<Row<Spend>>(
+      this.#sql,
+      `SELECT ${list}, ${SUMS} FROM usage WHERE ${["true", ...bounds.map(({ where }) => where)].join(" AND ")}
+       GROUP BY ${list} HAVING sum(calls) > 0 ORDER BY ${list} LIMIT ?`,
+      ...bounds.flatMap(({ values }) => values),
+      limit + 1,
+    );
     const page = rows.slice(0, limit).map((row) => ({
       key: columns.map((column) => String(row[column])),
       spend: { ...row },

@@ -8,6 +8,7 @@ import type { Mock, MockCall } from "../../model/mock/mock.ts";
 import { nextMock, type Taken } from "../../model/mock/queue.ts";
 import { Rows } from "../conversation/rows.ts";
 import { hasSchema, migrate } from "../migrate.ts";
+import { select } from "../tables.ts";
 
 const MIGRATIONS = [
   `CREATE TABLE scope (begun INTEGER NOT NULL, used_at INTEGER NOT NULL);
@@ -145,7 +146,7 @@ export class MockScope {
   }
 
   #takeOf({ id, mocks }: DeploymentMocks, { messages }: MockCall): Mock | null {
-    const rows = this.#sql.exec<{ place: number }>("SELECT place FROM used_up WHERE mocks = ?", id).toArray();
+    const rows = select<{ place: number }>(this.#sql, "SELECT place FROM used_up WHERE mocks = ?", id);
     const used = new Set(rows.map(({ place }) => place));
     const left = mocks.filter((_, place) => !used.has(place));
     const { answer, queue } = nextMock(left, messages);

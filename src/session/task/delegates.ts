@@ -10,6 +10,7 @@ import { ignoreMissing, type SessionClient, sessionClient } from "../../run/sess
 import { ceilingsBelow } from "../../run/workflow/ceilings.ts";
 import { SUB_AGENT } from "../../skill/tool-names.ts";
 import type { Conversation } from "../conversation/conversation.ts";
+import type { Tables } from "../tables.ts";
 import type { Workflow } from "../workflow/workflow.ts";
 import type { TaskOperations } from "./rpc.ts";
 
@@ -27,16 +28,16 @@ interface DelegateRow {
 
 export class Delegates {
   readonly #conversation: Conversation;
-  readonly #sql: SqlStorage;
+  readonly #tables: Tables<"delegate">;
   readonly #workflow: Workflow;
   /** Runs with a share that are known to have begun. */
   readonly #begun = new Set<string>();
   /** How often a task has asked to be noted. */
   #asked = 0;
 
-  constructor(conversation: Conversation, sql: SqlStorage, workflow: Workflow) {
+  constructor(conversation: Conversation, workflow: Workflow) {
     this.#conversation = conversation;
-    this.#sql = sql;
+    this.#tables = conversation.log.store.tables;
     this.#workflow = workflow;
   }
 
@@ -48,7 +49,7 @@ export class Delegates {
     if (id !== null && this.#workflow.here) return ceilingsBelow(this.#workflow.state(), id);
     const { run } = log.state();
     if (run === null) return { ...NO_CEILINGS, session_id: id, account: id };
-    return { ...ceilingsOf(run, log.store.liveRun()?.id === run.spec.run_id), session_id: id };
+    return { ...ceilingsOf(run, log.store.runs.live()?.id === run.spec.run_id), session_id: id };
   }
 
   /**
@@ -127,25 +128,25 @@ export class Delegates {
   remove({ child, task_run, over }: TaskOperations["undelegate"]["in"]): void {
     this.#conversation.together(() => {
       this.#return({ task_run, spent: { tokens: 0, cost_usd: 0 } });
-      if (over && this.#row(child) !== undefined)
-        this.#sql.exec("UPDATE delegate SET over = 1 WHERE child = ?", child);
+      if (over) this.#tables.exec("delegate", "UPDATE delegate SET over = 1 WHERE child = ?", child);
     });
   }
 
   /** @throws TooManyDelegated */
   #note(child: string, run_id: string | null): void {
     const { store } = this.#conversation.log;
-    const session = store.session()?.id ?? "";
+    const session = this.#conversation.id;
     const known = this.#rows();
     const before = known.find((row) => row.child === child);
     const live = known.filter(({ over }) => over === 0);
     if (before?.over !== 0 && live.length >= MOST_LIVE)
       throw new TooManyDelegated({ session, limit: MOST_LIVE });
-    store.tables.need("delegate");
-    if (before === undefined) {
-      this.#sql.exec("INSERT INTO delegate (child, run, relayed, over) VALUES (?, ?, 0, 0)", child, run_id);
-      store.addChild(child);
-    } else this.#sql.exec("UPDATE delegate SET over = 0, run = ? WHERE child = ?", run_id, child);
+    this.#put({ child, run: run_id, relayed: before?.relayed ?? 0, over: 0 });
+    if (before === undefined) store.addChild(child);
+  }
+
+  #put(row: DelegateRow): void {
+    this.#tables.insert("delegate", { ...row }, "INSERT OR REPLACE");
   }
 
   /** Stores the child's new events, together with the number of the last one. */
@@ -163,20 +164,14 @@ export class Delegates {
     if (row === undefined) return { known: last, goes_on: true };
     const goes_on = !this.#stopped(row);
     if (after !== row.relayed) return { known: row.relayed, goes_on };
-    const write = (): void => {
-      log.store.tables.need("delegate");
-      const put = `INSERT INTO delegate (child, run, relayed, over) VALUES (?1, ?2, ?3, ?4)
-        ON CONFLICT (child) DO UPDATE SET relayed = ?3, over = ?4`;
-      this.#sql.exec(put, child, row.run, last, Number(over));
-    };
+    const write = (): void => this.#put({ ...row, relayed: last, over: Number(over) });
     if (last !== after || (over && row.over === 0)) log.append([], { events: () => events, write });
     return { known: last, goes_on };
   }
 
   #row(child: string): DelegateRow | undefined {
-    if (!this.#conversation.log.store.tables.has("delegate")) return undefined;
     const query = "SELECT child, run, relayed, over FROM delegate WHERE child = ?";
-    return this.#sql.exec<DelegateRow & Record<string, SqlStorageValue>>(query, child).toArray()[0];
+    return this.#tables.exec<DelegateRow>("delegate", query, child)[0];
   }
 
   /**
@@ -189,9 +184,7 @@ export class Delegates {
   }
 
   #rows(): DelegateRow[] {
-    if (!this.#conversation.log.store.tables.has("delegate")) return [];
-    const query = "SELECT child, run, relayed, over FROM delegate";
-    return this.#sql.exec<DelegateRow & Record<string, SqlStorageValue>>(query).toArray();
+    return this.#tables.exec("delegate", "SELECT child, run, relayed, over FROM delegate");
   }
 
   #live(): DelegateRow[] {
@@ -202,7 +195,7 @@ export class Delegates {
   #stopped({ run }: DelegateRow): boolean {
     const { state } = this.#conversation.log.store.session() ?? {};
     if (state === "closed" || state === "abandoned") return true;
-    const above = run === null ? null : this.#conversation.log.store.run(run);
+    const above = run === null ? null : this.#conversation.log.store.runs.find(run);
     return above?.status === "cancelled" || above?.status === "error";
   }
 

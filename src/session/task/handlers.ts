@@ -95,19 +95,15 @@ export function taskHandlers(
       }
       conversation.setState("active");
       conversation.once(request, () => {
-        if (row.closed_at === null) return null;
+        if (row.closed_at === null) return;
         task.store.put({ ...row, closed_at: null });
         task.store.addCycle({ at: log.now(), action: "resume", run: null, task: "" });
-        return null;
       });
       await waitAtMost(task.index(), MAX_ROW_WAIT_MS);
       return task.handle();
     }),
     task_close: onTask(async ({ request }) => {
-      conversation.once(request, () => {
-        task.close();
-        return null;
-      });
+      conversation.once(request, () => task.close());
       await waitAtMost(task.index(), MAX_ROW_WAIT_MS);
       return task.handle();
     }),

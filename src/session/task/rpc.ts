@@ -6,9 +6,7 @@ import type { WorkflowSpec } from "../../engine/workflow/records.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { TaskHandle, TaskSettings } from "../../run/task/handle.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
-import type { NamedRequest } from "../named-request.ts";
-
-type Named = { request: NamedRequest };
+import type { Named, NamedRequest } from "../named-request.ts";
 
 /** A task and its usage. `thrown`: the error of a failed task, only in the first answer after its end. */
 interface Waited {

@@ -43,7 +43,6 @@ type LongColumn = "settings" | "artifacts";
 const contentName = (column: LongColumn): string => `task ${column}`;
 
 export class TaskStore {
-  readonly #sql: SqlStorage;
   readonly #store: ConversationStore;
   /**
    * The row that was read or written last, and the value of `ConversationStore.forgotten` then. Only this class writes
@@ -51,8 +50,7 @@ export class TaskStore {
    */
   #known: { at: number; row: TaskRow | null } | null = null;
 
-  constructor(sql: SqlStorage, store: ConversationStore) {
-    this.#sql = sql;
+  constructor(store: ConversationStore) {
     this.#store = store;
   }
 
@@ -67,8 +65,7 @@ export class TaskStore {
   }
 
   #read(): TaskRow | null {
-    if (!this.#store.tables.has("task")) return null;
-    const [raw] = this.#sql.exec<Raw & Record<string, SqlStorageValue>>("SELECT * FROM task").toArray();
+    const [raw] = this.#store.tables.exec<Raw>("task", "SELECT * FROM task");
     if (raw === undefined) return null;
     const { told, thrown, settings, artifacts, ...row } = raw;
     return {
@@ -81,24 +78,19 @@ export class TaskStore {
   }
 
   put(row: TaskRow): void {
+    const { tables } = this.#store;
     const before = this.row();
-    this.#store.tables.need("task");
-    if (before !== null) {
-      // The first action can no longer be derived from the row, so it is stored.
-      if (this.#storedCycles().length === 0) this.addCycle(firstCycle(before));
-      this.#sql.exec("DELETE FROM task");
-    }
-    const { run, created_at, closed_at, reported, thrown, settings, artifacts } = row;
-    this.#sql.exec(
-      "INSERT INTO task (run, created_at, closed_at, told, thrown, settings, artifacts) VALUES (?, ?, ?, ?, ?, ?, ?)",
-      run,
-      created_at,
-      closed_at,
-      reported,
-      Number(thrown),
-      this.#kept("settings", JSON.stringify(settings)),
-      this.#kept("artifacts", JSON.stringify(artifacts)),
-    );
+    // The first action can no longer be derived from the row, so it is stored.
+    if (before !== null && this.#storedCycles().length === 0) this.addCycle(firstCycle(before));
+    tables.exec("task", "DELETE FROM task");
+    const { reported, thrown, settings, artifacts, ...plain } = row;
+    tables.insert("task", {
+      ...plain,
+      told: reported,
+      thrown: Number(thrown),
+      settings: this.#kept("settings", JSON.stringify(settings)),
+      artifacts: this.#kept("artifacts", JSON.stringify(artifacts)),
+    });
     this.#know(row);
   }
 
@@ -116,27 +108,19 @@ export class TaskStore {
 
   noteReported(report: string): void {
     const row = this.row();
-    this.#sql.exec("UPDATE task SET told = ?", report);
+    this.#store.tables.exec("task", "UPDATE task SET told = ?", report);
     if (row !== null) this.#know({ ...row, reported: report });
   }
 
   noteThrown(): void {
     const row = this.row();
-    this.#sql.exec("UPDATE task SET thrown = 1");
+    this.#store.tables.exec("task", "UPDATE task SET thrown = 1");
     if (row !== null) this.#know({ ...row, thrown: true });
   }
 
   /** Stores an action after the first one. Call it after `put`. */
-  addCycle({ at, action, run, task }: Cycle): void {
-    this.#store.tables.need("task_cycle");
-    const next = "(SELECT coalesce(max(seq), 0) + 1 FROM task_cycle)";
-    this.#sql.exec(
-      `INSERT INTO task_cycle (seq, at, action, run, task) VALUES (${next}, ?, ?, ?, ?)`,
-      at,
-      action,
-      run,
-      task,
-    );
+  addCycle(cycle: Cycle): void {
+    this.#store.tables.insert("task_cycle", { seq: this.#storedCycles().length + 1, ...cycle });
   }
 
   /** Oldest first. */
@@ -147,9 +131,8 @@ export class TaskStore {
   }
 
   #storedCycles(): Cycle[] {
-    if (!this.#store.tables.has("task_cycle")) return [];
     const query = "SELECT at, action, run, task FROM task_cycle ORDER BY seq";
-    return this.#sql.exec<Cycle & Record<string, SqlStorageValue>>(query).toArray();
+    return this.#store.tables.exec("task_cycle", query);
   }
 }
 

@@ -76,13 +76,13 @@ export class TaskRuns {
     await conversation.ready(caller);
     // A request that is repeated after a day is recognised by the id of its run.
     const known = (): boolean =>
-      asked.mode === "workflow" ? task.workflow.here : this.#store.run(run) !== null;
+      asked.mode === "workflow" ? task.workflow.here : this.#store.runs.find(run) !== null;
     // In earlier versions of Hull, a workflow's sub-agent was a run without a task. The task takes over such a run.
     const adopts = (): boolean => asked.mode !== "workflow" && known() && task.store.row() === null;
     const begin = ({ settings, granted }: Announced): void => {
       conversation.once(request, () => {
         const adopted = adopts();
-        if (known() && !adopted) return null;
+        if (known() && !adopted) return;
         const created_at = task.store.row()?.created_at ?? log.now();
         if (adopted) {
           log.append([], { events: () => [task.update(settings, "running")] });
@@ -97,7 +97,6 @@ export class TaskRuns {
           { run, created_at, ...fresh, settings, artifacts },
           { action: "spawn", task: settings.task },
         );
-        return null;
       });
     };
     if (request === null ? !known() || adopts() : !conversation.knows(request)) {
@@ -115,7 +114,7 @@ export class TaskRuns {
   async begun(runs: readonly string[]): Promise<string[]> {
     await this.#announcing;
     const last = this.#task.store.row()?.run;
-    return runs.filter((run) => run === last || this.#store.run(run) !== null);
+    return runs.filter((run) => run === last || this.#store.runs.find(run) !== null);
   }
 
   /** Begins a further run, unless the same request has begun it. */
@@ -148,7 +147,6 @@ export class TaskRuns {
         const { created_at } = row;
         const fresh = { closed_at: null, thrown: false };
         task.begun({ run, created_at, ...fresh, settings: next, artifacts }, { action, task: text });
-        return null;
       });
     };
     if (conversation.knows(request)) begin({ settings: next, granted: null });

@@ -10,6 +10,7 @@ import type { WorkflowRecord } from "../../engine/workflow/records.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { TaskClosed } from "../../errors/task.ts";
 import { Internal, toProblem } from "../../errors.ts";
+import { memoLast } from "../../memo.ts";
 import type { RunEvent } from "../../run/events.ts";
 import { envelopeOf } from "../../run/task/envelope.ts";
 import type { TaskHandle, TaskSettings, TaskStatus } from "../../run/task/handle.ts";
@@ -40,45 +41,47 @@ export class Task {
   readonly relay: Relay;
   readonly workflow: Workflow;
   readonly #conversation: Conversation;
-  /** The agent run's work, with what it was computed from. It is cached because the result may be long. */
-  #known: { row: TaskRow; run: RunRow; state: AgentState; work: Work } | null = null;
+  /** The work of an agent run. It is kept because the result may be long. */
+  readonly #agentWork = memoLast(
+    ({ row, run }: { row: TaskRow; run: RunRow; state: AgentState }) =>
+      agentWork(this.#conversation, this.#id, row, run),
+    (a, b) => a.row === b.row && a.run === b.run && a.state === b.state,
+  );
   readonly #files: OwedFiles;
 
-  constructor(conversation: Conversation, storage: DurableObjectStorage, workflow: Workflow) {
+  constructor(conversation: Conversation, workflow: Workflow) {
     this.#conversation = conversation;
     this.workflow = workflow;
-    this.store = new TaskStore(storage.sql, conversation.log.store);
+    this.store = new TaskStore(conversation.log.store);
     this.relay = new Relay(conversation, this);
     this.#files = new OwedFiles(conversation);
+  }
+
+  get #id(): string {
+    return this.#conversation.id;
   }
 
   /** @throws CallNotFound */
   row(): TaskRow {
     const row = this.store.row();
     if (row !== null) return row;
-    throw new CallNotFound({ what: "task", id: this.#conversation.log.store.session()?.id ?? "" });
+    throw new CallNotFound({ what: "task", id: this.#id });
   }
 
   /** The work of its last run. */
   work(row: TaskRow): Work {
-    const { store } = this.#conversation.log;
-    const session = store.session()?.id ?? "";
     if (row.settings.mode === "workflow")
-      return workflowWork(this.workflow.state(), session, this.workflow.requestId);
-    const run = store.run(row.run);
+      return workflowWork(this.workflow.state(), this.#id, this.workflow.requestId);
+    const { log } = this.#conversation;
+    const run = log.store.runs.find(row.run);
     if (run === null) throw new Internal({ cause: `the run ${row.run} of a task is not there` });
-    const state = this.#conversation.log.state();
-    const known = this.#known;
-    if (known?.row === row && known.run === run && known.state === state) return known.work;
-    const work = agentWork(this.#conversation, session, row, run);
-    this.#known = { row, run, state, work };
-    return work;
+    return this.#agentWork({ row, run, state: log.state() });
   }
 
   /** When its last run ended, Unix ms; `null`: it has not ended. */
   #settledAt({ run, settings }: TaskRow): number | null {
     if (settings.mode === "workflow") return this.workflow.state().finished?.at ?? null;
-    return this.#conversation.log.store.run(run)?.settled_at ?? null;
+    return this.#conversation.log.store.runs.find(run)?.settled_at ?? null;
   }
 
   status(row: TaskRow, { how }: Pick<Work, "how"> = this.work(row)): TaskStatus {
@@ -130,13 +133,13 @@ export class Task {
 
   #stageProgress(): "running" | "resting" | "over" {
     const last = this.#last();
-    const run = last === null ? null : this.#conversation.log.store.run(last.run_id);
+    const run = last === null ? null : this.#conversation.log.store.runs.find(last.run_id);
     if (run === null || run.settled_at !== null) return "over";
     return run.status === "running" ? "running" : "resting";
   }
 
   facts(): ChildRun {
-    const session_id = this.#conversation.log.store.session()?.id ?? "";
+    const session_id = this.#id;
     const last = this.#last();
     if (this.store.row() === null && last !== null) {
       const parent_run_id = last.delegation?.parent?.run_id ?? null;
@@ -165,8 +168,7 @@ export class Task {
   handle(): TaskHandle {
     const row = this.row();
     const { settings, created_at, closed_at } = row;
-    const { store } = this.#conversation.log;
-    const id = store.session()?.id ?? "";
+    const id = this.#id;
     const work = this.work(row);
     const status = this.status(row, work);
     const { error } = work;
@@ -329,7 +331,7 @@ export class Task {
   started({ delegation }: AgentSpec): void {
     if (delegation === undefined || delegation.parent === null) return;
     const { store } = this.#conversation.log;
-    this.relay.follow(store.runs(2, Number.MAX_SAFE_INTEGER).length < 2);
+    this.relay.follow(store.runs.list(2, Number.MAX_SAFE_INTEGER).length < 2);
   }
 
   /** A run of the session continues after a rest. */
@@ -408,8 +410,7 @@ export class Task {
     { name }: TaskSettings,
     status: Exclude<TaskStatus, "awaiting"> | "awaiting_input" | "progressed",
   ): RunEvent {
-    const task_id = this.#conversation.log.store.session()?.id ?? "";
-    return { event: "task_update", data: { task_id, name, status } };
+    return { event: "task_update", data: { task_id: this.#id, name, status } };
   }
 
   /** Stores a task whose run has begun, in the same transaction. Watchers have already learned that it runs. */
@@ -428,14 +429,13 @@ export class Task {
     if (row?.settings.carry.persist_state !== true) return undefined;
     const settled_at = this.#settledAt(row);
     const since = settled_at === null ? 0 : Math.max(settled_at, row.closed_at ?? 0);
-    const path = snapshotPath(this.#conversation.log.store.session()?.id ?? "");
-    return this.#files.saved({ since, files: { [path]: () => this.handle() } });
+    return this.#files.saved({ since, files: { [snapshotPath(this.#id)]: () => this.handle() } });
   }
 
   #result({ settings }: TaskRow, { result, error, spent: { tokens } }: Work): JsonObject | null {
-    const session_id = this.#conversation.log.store.session()?.id ?? "";
     const { mode, token_budget } = settings;
-    if (mode === "sub_agent") return envelopeOf({ session_id, result, error, tokens, token_budget });
+    if (mode === "sub_agent")
+      return envelopeOf({ session_id: this.#id, result, error, tokens, token_budget });
     if (result === undefined) return null;
     const { transcript: _, trace: __, ...shown } = result;
     return shown;

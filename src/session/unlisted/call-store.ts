@@ -64,25 +64,17 @@ export class CallStore {
 
   /** `null`: this object is not the session of a call. */
   row(): CallRow | null {
-    if (!this.#store.tables.has("call")) return null;
-    const [raw] = this.#sql.exec<Raw & Record<string, SqlStorageValue>>("SELECT * FROM call").toArray();
+    const [raw] = this.#store.tables.exec<Raw>("call", "SELECT * FROM call");
     if (raw === undefined) return null;
     const outcome = raw.outcome === null ? null : JSON.parse(raw.outcome);
     return { ...raw, input: JSON.parse(raw.input), begun: raw.begun === 1, outcome };
   }
 
   /** Stores a call, and replaces the previous one. Call it in a transaction. */
-  put({ generation, caller, name, digest, input }: Omit<CallRow, "begun" | "expires_at" | "outcome">): void {
-    this.#store.tables.need("call");
-    this.#sql.exec("DELETE FROM call");
-    this.#sql.exec(
-      "INSERT INTO call (generation, caller, name, digest, input, begun) VALUES (?, ?, ?, ?, ?, 0)",
-      generation,
-      caller,
-      name,
-      digest,
-      JSON.stringify(input),
-    );
+  put(call: Omit<CallRow, "begun" | "expires_at" | "outcome">): void {
+    const { tables } = this.#store;
+    tables.exec("call", "DELETE FROM call");
+    tables.insert("call", { ...call, input: JSON.stringify(call.input), begun: 0 });
   }
 
   noteBegun(): void {

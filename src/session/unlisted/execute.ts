@@ -112,7 +112,7 @@ function durableOf(attempt: CallAttempt, run: RunRow, { log, files }: CallEnviro
       append: (batch, memo) =>
         write(() => {
           const kept = memo === null ? {} : { memo: JSON.stringify(memo) };
-          log.append(batch, { write: () => store.updateRun(run.id, kept) });
+          log.append(batch, { write: () => store.runs.update(run.id, kept) });
         }),
     },
     sentEvents: () =>
@@ -124,7 +124,7 @@ function durableOf(attempt: CallAttempt, run: RunRow, { log, files }: CallEnviro
     artifact: (id) => store.artifacts.latest(id),
     memo: run.memo === null ? null : JSON.parse(run.memo),
     remember: (value) =>
-      write(() => store.transaction(() => store.updateRun(run.id, { memo: JSON.stringify(value) }))),
+      write(() => store.transaction(() => store.runs.update(run.id, { memo: JSON.stringify(value) }))),
     known: (execution) => store.submitted.known(execution),
     note: (execution, fact) => write(() => store.submitted.note(execution, fact)),
   };

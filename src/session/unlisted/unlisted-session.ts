@@ -114,19 +114,19 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
       const input = this.#keepInput(call, spent);
       this.#calls.put({ generation, caller, name, digest, input });
       const run = { id: runIdOf(id, generation), request_id, mock_scope, created_at: now };
-      this.#store.addRun({ ...run, first_event: 1, first_record: 0 });
+      this.#store.runs.add({ ...run, first_event: 1, first_record: 0 });
       const taken = keys.length === 0 ? null : now + RETRY_MS;
-      this.#store.setDue({ watch: now + WATCH_MS, expiry: null, input: taken });
+      this.#store.due.set({ watch: now + WATCH_MS, expiry: null, input: taken });
     });
     this.log.forget();
     this.#removeObjects(spent);
     if (keys.length > 0) this.background(this.takeOverInput());
-    const row = this.#store.liveRun();
+    const row = this.#store.runs.live();
     if (row !== null) {
       this.startAttempt(row);
       this.#used = null;
       const listed = noteRuns(this.#env, [{ tenant, run: this.runRow(row) }]);
-      this.background(listed.catch(() => this.#store.setDue({ run_index: this.log.now() + RETRY_MS })));
+      this.background(listed.catch(() => this.#store.due.set({ run_index: this.log.now() + RETRY_MS })));
     }
     return "started";
   }
@@ -141,7 +141,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     const [tenant = ""] = call.caller.split("/");
     await releaseTemporary(this.#env, tenant, keysOf(call.input));
     // Another run may have begun meanwhile, with an input of its own.
-    if (this.#calls.row()?.generation === call.generation) this.#store.setDue({ input: null });
+    if (this.#calls.row()?.generation === call.generation) this.#store.due.set({ input: null });
   }
 
   /** Attaches to a run that was begun; `null` if there is none, or if it failed before it took effect. */
@@ -231,7 +231,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
 
   /** Makes sure that the run under way is being driven. */
   watch(): void {
-    if (this.#store.liveRun() === null) this.#store.setDue({ watch: null });
+    if (this.#store.runs.live() === null) this.#store.due.set({ watch: null });
     else this.ensure();
   }
 
@@ -239,7 +239,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
   #known(caller: string): KnownRun | null {
     const call = this.#calls.row();
     if (call === null || call.caller !== caller) return null;
-    if (!this.#armed) this.background(this.#store.rearm());
+    if (!this.#armed) this.background(this.#store.due.rearm());
     this.#armed = true;
     return expired(call, this.log.now()) ? null : this.#withRun(call);
   }
@@ -254,7 +254,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
 
   #withRun(call: CallRow): KnownRun | null {
     const session = this.#store.session();
-    const run = session === null ? null : this.#store.run(runIdOf(session.id, call.generation));
+    const run = session === null ? null : this.#store.runs.find(runIdOf(session.id, call.generation));
     return session === null || run === null ? null : { call, run, id: session.id };
   }
 
@@ -298,7 +298,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
   /** Counts durable progress: settled effects, executions that reached the runner, output of a script. */
   protected override progress(): number {
     const records = this.#store.lastRecord();
-    const memo = this.#store.liveRun()?.memo === null ? 0 : 1;
+    const memo = this.#store.runs.live()?.memo === null ? 0 : 1;
     const call = this.#calls.row();
     // A run attempt may repeat a model's words, so only a script's output, which is sent once, counts.
     const seen = records === 0 && (call === null || operationOf(call) === null) ? this.#store.lastEvent() : 0;
@@ -390,7 +390,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     outcome: Outcome,
     events: RunEvent[],
   ): void {
-    const current = this.#store.run(run.id);
+    const current = this.#store.runs.find(run.id);
     if (current === null || current.settled_at !== null) return;
     const settled_at = this.log.now();
     const expires = settled_at + (operationOf(call) === "responses" ? RESPONSE_KEPT_MS : KEPT_MS);
@@ -398,10 +398,10 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
       [],
       () => events,
       (done_event) => {
-        this.#store.updateRun(run.id, { status, settled_at, done_event });
+        this.#store.runs.update(run.id, { status, settled_at, done_event });
         this.#calls.settle(outcome, expires);
         // Due until the row is written, since the process may die before that.
-        this.#store.setDue({ watch: null, expiry: expires, run_index: settled_at + RETRY_MS });
+        this.#store.due.set({ watch: null, expiry: expires, run_index: settled_at + RETRY_MS });
       },
     );
     this.attemptOf(run.id)?.opened.resolve();
@@ -432,8 +432,8 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
 
   /** Continues the run if it is under way, or else writes its row again. */
   relist(): void {
-    this.background(this.#store.rearm());
-    if (this.#store.liveRun() === null) this.#listing.repeat();
+    this.background(this.#store.due.rearm());
+    if (this.#store.runs.live() === null) this.#listing.repeat();
     else this.ensure();
   }
 
@@ -443,7 +443,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     const expires = this.log.now() + REMOVED_MS;
     this.#store.transaction(() => {
       this.#calls.empty(spent, expires);
-      this.#store.setDue({ watch: null, expiry: expires });
+      this.#store.due.set({ watch: null, expiry: expires });
     });
     this.log.forget();
     this.log.events.close();
@@ -464,7 +464,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     const call = this.#calls.row();
     if (call === null) return;
     if (!expired(call, this.log.now())) {
-      this.#store.setDue({ expiry: call.expires_at });
+      this.#store.due.set({ expiry: call.expires_at });
       return;
     }
     const keys = objectsOf(call);

@@ -18,9 +18,9 @@ import { sessionClient } from "../../run/session-client.ts";
 import { childRun, stageSession } from "../../run/workflow/attempt.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { RunView } from "../conversation/answers.ts";
-import type { Conversation } from "../conversation/conversation.ts";
-import type { Handlers, SessionCaller } from "../conversation/rpc.ts";
-import { type NamedRequest, nameAndContent } from "../named-request.ts";
+import { type Conversation, onKind } from "../conversation/conversation.ts";
+import type { Handlers } from "../conversation/rpc.ts";
+import { type Named, nameAndContent } from "../named-request.ts";
 import { MAX_ROW_WAIT_MS, waitAtMost } from "../wait-at-most.ts";
 import type { WorkflowOperations } from "./rpc.ts";
 import type { Workflow } from "./workflow.ts";
@@ -38,22 +38,23 @@ export function workflowHandlers(
   const { log } = conversation;
   const document = (active = activeStages(workflow.state())): JsonObject =>
     log.answered(runDocument(workflow.state(), active));
-  /** Wraps an operation on a run that must exist. */
-  const onRun =
-    <I>(work: (input: I) => JsonObject | Promise<JsonObject>) =>
-    async (input: I, caller: SessionCaller): Promise<JsonObject> => {
-      await conversation.ready(caller, "workflow run");
-      workflow.state();
-      workflow.look();
-      return work(input);
-    };
-  const runId = (): string => workflow.state().spec.run_id;
+  const onRun = onKind(conversation, "workflow run", () => {
+    const { spec } = workflow.state();
+    workflow.look();
+    return spec.run_id;
+  });
   /** Changes a run that has not ended, once for each request. */
-  const change = <T>(request: NamedRequest, work: () => T): T | null =>
+  const change = <T>({ request }: Named, run: string, work: () => T): T =>
     conversation.once(request, () => {
       const { finished } = workflow.state();
-      if (finished !== null) throw new WorkflowEnded({ run: runId(), status: finished.status });
-      return work() ?? null;
+      if (finished !== null) throw new WorkflowEnded({ run, status: finished.status });
+      return work();
+    });
+  /** Wraps an operation that only changes such a run. */
+  const changes = <I extends Named>(work: (input: I, run: string) => void) =>
+    onRun((input: I, run) => {
+      change(input, run, () => work(input, run));
+      return document();
     });
   return {
     beginWorkflow: async ({ spec, account, request }, caller) => {
@@ -63,7 +64,6 @@ export function workflowHandlers(
       const { request_id, mock_scope } = caller;
       conversation.once(request, () => {
         if (!workflow.here) workflow.begin(spec, { account, request_id, mock_scope });
-        return null;
       });
       workflow.look();
       await Promise.all([waitAtMost(workflow.index(), MAX_ROW_WAIT_MS), conversation.listing.written()]);
@@ -73,53 +73,42 @@ export function workflowHandlers(
       if (wait === "terminal") await workflow.ended();
       return document(await waitingStages(conversation, workflow.state()));
     }),
-    pauseWorkflow: onRun(({ request }) => {
-      change(request, () => {
-        if (!workflow.state().paused) workflow.note([{ type: "paused", at: workflow.now() }]);
-      });
-      return document();
+    pauseWorkflow: changes(() => {
+      if (!workflow.state().paused) workflow.note([{ type: "paused", at: workflow.now() }]);
     }),
-    resumeWorkflow: onRun(({ request }) => {
-      change(request, () => {
-        if (workflow.state().paused) workflow.note([{ type: "resumed", at: workflow.now() }]);
-      });
-      return document();
+    resumeWorkflow: changes(() => {
+      if (workflow.state().paused) workflow.note([{ type: "resumed", at: workflow.now() }]);
     }),
-    migrateWorkflow: onRun(({ to, request }) => {
-      change(request, () => {
-        const errors = migrationErrors(workflow.state(), to.graph);
-        if (errors.length > 0) throw new WorkflowMisfit({ run: runId(), errors });
-        workflow.note([{ type: "migrated", at: workflow.now(), ...to }]);
-      });
-      return document();
+    migrateWorkflow: changes(({ to }, run) => {
+      const errors = migrationErrors(workflow.state(), to.graph);
+      if (errors.length > 0) throw new WorkflowMisfit({ run, errors });
+      workflow.note([{ type: "migrated", at: workflow.now(), ...to }]);
     }),
-    stopWorkflow: onRun(({ kill, reason, request }) => {
-      change(request, () => {
-        const { stopped } = workflow.state();
-        // A kill also stops the compensations.
-        if (stopped === null || (kill && !stopped.kill))
-          workflow.note([{ type: "stopped", at: workflow.now(), kill, reason }]);
-      });
-      return document();
+    stopWorkflow: changes(({ kill, reason }) => {
+      const { stopped } = workflow.state();
+      // A kill also stops the compensations.
+      if (stopped === null || (kill && !stopped.kill))
+        workflow.note([{ type: "stopped", at: workflow.now(), kill, reason }]);
     }),
-    workflowEvent: onRun(({ name, key, payload, request }) => {
-      const queued_events = change(request, () => {
+    workflowEvent: onRun((input, run) => {
+      const queued_events = change(input, run, () => {
+        const { name, key, payload } = input;
         const event = { at: workflow.now(), id: crypto.randomUUID(), name, key, payload };
         const waiting = [...workflow.state().events, event];
         if (waiting.length > MAX_WAITING || JSON.stringify(waiting).length > MAX_WAITING_CHARACTERS)
-          throw new WorkflowQueueFull({ run: runId() });
+          throw new WorkflowQueueFull({ run });
         workflow.note([{ type: "event", ...event }]);
         return workflow.state().events.length;
       });
       return { ...document(), queued_events };
     }),
-    answerWorkflow: onRun(async ({ node, granted, by, reason, request }) => {
-      change(request, () => {
-        const visit = workflow.state().visits.find((one) => one.node === node && one.wait?.approval != null);
-        if (visit === undefined) throw new WorkflowNotWaiting({ run: runId(), node });
-        workflow.note([
-          { type: "answered", at: workflow.now(), node, visit: visit.visit, granted, by, reason },
-        ]);
+    answerWorkflow: onRun(async (input, run) => {
+      change(input, run, () => {
+        const { node, granted, by, reason } = input;
+        const waits = workflow.state().visits.find((one) => one.node === node && one.wait?.approval != null);
+        if (waits === undefined) throw new WorkflowNotWaiting({ run, node });
+        const { visit } = waits;
+        workflow.note([{ type: "answered", at: workflow.now(), node, visit, granted, by, reason }]);
       });
       // After the answer, the caller finds in the lists that the run no longer waits.
       await waitAtMost(workflow.index(), MAX_ROW_WAIT_MS);

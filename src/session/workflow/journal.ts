@@ -140,8 +140,8 @@ export class Journal {
   runs(whole: (row: JournalRecord) => WorkflowRecord = (row) => row): WorkflowState[] {
     const runs: WorkflowState[] = [];
     const damaged = (): void => {
-      const id = this.#conversation.log.store.session()?.id ?? "";
-      const run = runs.pop() ?? lostBeginning(id, this.#conversation.log.now());
+      const { id, log } = this.#conversation;
+      const run = runs.pop() ?? lostBeginning(id, log.now());
       runs.push({ ...run, unreadable: true });
     };
     const add = (record: JournalRecord): void => {

@@ -35,15 +35,9 @@ const MAX_BATCHES = 16;
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
 
-/** Reactions to the records of a workflow run. */
-export interface JournalLifecycle {
-  /** Called in the transaction that stores the records, before their events are stored. */
-  journalled(records: readonly WorkflowRecord[]): void;
-}
-
 export class Workflow {
   readonly #conversation: Conversation;
-  readonly #lifecycle: JournalLifecycle;
+  readonly #journalled: (records: readonly WorkflowRecord[]) => void;
   readonly #files: OwedFiles;
   readonly #journal: Journal;
   /** Attempts that this instance of the object executes, by name. */
@@ -67,18 +61,22 @@ export class Workflow {
   /** Whether this instance is ending: it stores nothing and answers nothing any more. */
   #dying = false;
 
-  constructor(conversation: Conversation, storage: DurableObjectStorage, lifecycle: JournalLifecycle) {
+  /** @param journalled called in the transaction that stores the records, before their events are stored */
+  constructor(
+    conversation: Conversation,
+    storage: DurableObjectStorage,
+    journalled: (records: readonly WorkflowRecord[]) => void,
+  ) {
     this.#conversation = conversation;
     this.#journal = new Journal(conversation, storage.sql);
-    this.#lifecycle = lifecycle;
+    this.#journalled = journalled;
     this.#files = new OwedFiles(conversation);
   }
 
   /** @throws CallNotFound if the session has no workflow run */
   state(): WorkflowState {
     const state = this.#journal.state();
-    const id = this.#conversation.log.store.session()?.id ?? "";
-    if (state === null) throw new CallNotFound({ what: WORKFLOW_RUN, id });
+    if (state === null) throw new CallNotFound({ what: WORKFLOW_RUN, id: this.#conversation.id });
     return state;
   }
 
@@ -313,7 +311,7 @@ export class Workflow {
     this.#conversation.together(() => {
       this.#journal.append(batch);
       const { log } = this.#conversation;
-      this.#lifecycle.journalled(records);
+      this.#journalled(records);
       log.store.appendEvents(events.map((event) => log.redacted(event)));
       if (records.some(({ type }) => type === "finished"))
         this.#conversation.dueAt("workflow_index", log.now() + RETRY_MS);
@@ -361,7 +359,7 @@ export class Workflow {
   /** When to check on running attempts. Keeps a time that is near enough, so that not every stage sets the alarm. */
   #watchAt(now: number): number {
     const latest = now + WATCH_MS;
-    const known = this.#conversation.log.store.dueAt("workflow");
+    const known = this.#conversation.log.store.due.at("workflow");
     return known !== null && known > now && known < latest ? known : latest;
   }
 

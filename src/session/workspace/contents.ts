@@ -2,7 +2,8 @@
  * Which R2 objects hold the contents of a workspace; each content is stored once. A key is noted before anything is
  * stored under it. An object stays for a while after its last file is gone, so that readers can finish.
  */
-import { abortUploads, removeBelow } from "../r2-objects.ts";
+import { abortUploads, removeBelow, type StoredUpload } from "../r2-objects.ts";
+import { select } from "../tables.ts";
 
 /** How long an upload may take, and how long a content that somebody is about to use is kept, in ms. */
 export const USE_MS = 3_600_000;
@@ -69,14 +70,14 @@ export class Contents {
   /** Whether the content was kept under this key before. */
   kept(sha256: string, key: string): boolean {
     const query = "SELECT 1 FROM workspace_object WHERE key = ? AND sha256 = ?";
-    return this.#sql.exec(query, key, sha256).toArray().length > 0;
+    return select(this.#sql, query, key, sha256).length > 0;
   }
 
   /** Releases a content, unless a file still uses it. */
   release(sha256: string, now: number): void {
     const users = "SELECT 1 FROM workspace_file WHERE sha256 = ? LIMIT 1";
     const key = this.#find(sha256);
-    if (key === null || this.#sql.exec(users, sha256).toArray().length > 0) return;
+    if (key === null || select(this.#sql, users, sha256).length > 0) return;
     this.#set(key, "spare", now + SPARE_MS);
   }
 
@@ -112,13 +113,8 @@ export class Contents {
 
   /** Removes what is due. If R2 fails, it becomes due again. */
   async collect(now: number): Promise<void> {
-    const rows = this.#sql
-      .exec<{ key: string; upload_id: string | null }>(
-        "SELECT key, upload_id FROM workspace_object WHERE due_at <= ? ORDER BY due_at LIMIT ?",
-        now,
-        BATCH,
-      )
-      .toArray();
+    const query = "SELECT key, upload_id FROM workspace_object WHERE due_at <= ? ORDER BY due_at LIMIT ?";
+    const rows = select<StoredUpload>(this.#sql, query, now, BATCH);
     if (rows.length === 0) return;
     // From here on nobody can use these objects, even if R2 takes long or fails.
     for (const { key } of rows) this.#set(key, "dying", now + RETRY_MS);
@@ -130,19 +126,13 @@ export class Contents {
   /** Removes everything from R2. */
   async destroy(): Promise<void> {
     const query = "SELECT key, upload_id FROM workspace_object WHERE upload_id IS NOT NULL";
-    const rows = this.#sql.exec<{ key: string; upload_id: string | null }>(query).toArray();
-    await abortUploads(this.#bucket, rows);
+    await abortUploads(this.#bucket, select(this.#sql, query));
     await removeBelow(this.#bucket, this.#prefix);
   }
 
   #find(sha256: string): string | null {
-    const [row] = this.#sql
-      .exec<{ key: string }>(
-        "SELECT key FROM workspace_object WHERE sha256 = ? AND state IN ('kept', 'spare')",
-        sha256,
-      )
-      .toArray();
-    return row?.key ?? null;
+    const query = "SELECT key FROM workspace_object WHERE sha256 = ? AND state IN ('kept', 'spare')";
+    return select<{ key: string }>(this.#sql, query, sha256)[0]?.key ?? null;
   }
 
   #set(key: string, state: ObjectState, dueAt: number | null): void {

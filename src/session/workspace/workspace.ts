@@ -15,6 +15,7 @@ import type {
 import { madeBy, writeRefusal } from "../../run/workspace/write-rules.ts";
 import { WORKSPACE_LIMITS } from "../../tool/workspace-path.ts";
 import { hasSchema, migrate } from "../migrate.ts";
+import { select } from "../tables.ts";
 import { Contents } from "./contents.ts";
 
 /** The table that holds the version of the workspace's tables. They are created with its first file. */
@@ -89,10 +90,8 @@ export class Workspace {
 
   list(after: string | null, limit: number): WorkspaceFile[] {
     if (!this.#exists) return [];
-    return this.#sql
-      .exec<Row>("SELECT * FROM workspace_file WHERE path > ? ORDER BY path LIMIT ?", after ?? "", limit)
-      .toArray()
-      .map(fileOf);
+    const query = "SELECT * FROM workspace_file WHERE path > ? ORDER BY path LIMIT ?";
+    return select<Row>(this.#sql, query, after ?? "", limit).map(fileOf);
   }
 
   find(path: string): (WorkspaceFile & { key: string }) | null {
@@ -148,7 +147,7 @@ export class Workspace {
 
   manifest(): Manifest {
     const { id, version } = this.#create();
-    const rows = this.#sql.exec<Row>("SELECT * FROM workspace_file ORDER BY path").toArray();
+    const rows = select<Row>(this.#sql, "SELECT * FROM workspace_file ORDER BY path");
     return { id, version, files: rows.map(fileOf).map(({ version: _, ...file }) => file) };
   }
 
@@ -247,7 +246,7 @@ export class Workspace {
     if (file?.sha256 !== sha256) return null;
     const { version, modified_at } = file;
     const query = "SELECT kind FROM workspace_change WHERE version = ?";
-    const [change] = this.#sql.exec<{ kind: string }>(query, version).toArray();
+    const [change] = select<{ kind: string }>(this.#sql, query, version);
     return { done: change?.kind === "create" ? "created" : "changed", version, modified_at };
   }
 
@@ -259,7 +258,7 @@ export class Workspace {
       bytes,
       limits: this.#limits,
       find: (path) => this.#row(path),
-      isFolder: (path) => this.#sql.exec(inside, `${path}/`, `${path}0`).toArray().length > 0,
+      isFolder: (path) => select(this.#sql, inside, `${path}/`, `${path}0`).length > 0,
     });
   }
 
@@ -269,13 +268,13 @@ export class Workspace {
   }
 
   #row(path: string): WorkspaceFile | null {
-    const [row] = this.#sql.exec<Row>("SELECT * FROM workspace_file WHERE path = ?", path).toArray();
+    const [row] = select<Row>(this.#sql, "SELECT * FROM workspace_file WHERE path = ?", path);
     return row === undefined ? null : fileOf(row);
   }
 
   #totals(): Totals | null {
     if (!this.#exists) return null;
-    return this.#sql.exec<Totals>("SELECT * FROM workspace").toArray()[0] ?? null;
+    return select<Totals>(this.#sql, "SELECT * FROM workspace")[0] ?? null;
   }
 
   #create(): Totals {
