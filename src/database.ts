@@ -110,11 +110,11 @@ export function pagedBy(column: string, { ascending }: RowsPage): string {
 }
 
 /** A page of rows, of which the query read one more than `limit`. @param nameOf where the page after this row begins */
-export function pageOfRows<T>(
+export function pageOfRows<T, Name = string>(
   found: readonly T[],
   limit: number,
-  nameOf: (last: T) => string,
-): { data: T[]; next_cursor: string | null } {
+  nameOf: (last: T) => Name,
+): { data: T[]; next_cursor: Name | null } {
   const data = found.slice(0, limit);
   const last = data.at(-1);
   return { data, next_cursor: found.length > limit && last !== undefined ? nameOf(last) : null };

@@ -15,8 +15,6 @@ export function* rowChunks(bytes: Uint8Array): Generator<[part: number, data: Ui
 /** A text with more UTF-16 units gets rows of its own. A shorter one fits into one row, at three bytes for each unit. */
 const LONG_TEXT = CHUNK_BYTES;
 
-export const isLong = (text: string): boolean => text.length > LONG_TEXT;
-
 /** Values by name, in the table `content`. */
 export class LongValues {
   readonly #tables: Tables<"content">;
@@ -40,9 +38,17 @@ export class LongValues {
     return join(rows.map(({ data }) => new Uint8Array(data)));
   }
 
-  /** The value under a name, which was written as a text. */
-  text(name: string): string {
-    return new TextDecoder().decode(this.read(name));
+  /** Stores a text that replaces an earlier one; returns the value for its column, which is empty for a long text. */
+  column(name: string, text: string): string {
+    const isLong = text.length > LONG_TEXT;
+    if (isLong) this.write(name, text);
+    else this.remove(name);
+    return isLong ? "" : text;
+  }
+
+  /** The text of such a column. */
+  whole(name: string, column: string): string {
+    return column === "" ? new TextDecoder().decode(this.read(name)) : column;
   }
 
   remove(name: string): void {

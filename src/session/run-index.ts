@@ -10,7 +10,7 @@ import RUNS from "../../migrations/0009_runs.sql?raw";
 import RUNS_RUNNING from "../../migrations/0015_runs_running.sql?raw";
 import RUNS_RESTING from "../../migrations/0016_runs_resting.sql?raw";
 import RUN_PRICES from "../../migrations/0023_run_prices.sql?raw";
-import { databaseWith, removeInBatches, Tables } from "../database.ts";
+import { removeInBatches, type Statement, Tables } from "../database.ts";
 import type { Bindings } from "../env.ts";
 import { type NewestFirst, newestFirst, type Wanted } from "./newest-first.ts";
 import { figuresShape, type RunEntry, type RunFigures, runEntry } from "./run-entry.ts";
@@ -178,21 +178,16 @@ export async function unsettledSince(
   { runs, calls }: { runs: Date; calls: Date },
   most: { running: number; resting: number },
 ): Promise<{ tenant: string; run: RunEntry }[]> {
-  const db = await databaseWith(env.DB, SCHEMA + RUNS_RUNNING + RUNS_RESTING);
-  const some = (shown: string, limit: number) =>
-    db
-      .prepare(
-        `SELECT tenant, ${COLUMNS}, ${PRICE_KNOWN} FROM runs WHERE ${shown} AND created_at < ?1
-         AND kind <> 'workflow' AND (kind <> 'call' OR created_at < ?2) ORDER BY random() LIMIT ?3`,
-      )
-      .bind(runs.toISOString(), calls.toISOString(), limit);
-  const found = await db.batch([
+  const some = (shown: string, limit: number): Statement => [
+    `SELECT tenant, ${COLUMNS}, ${PRICE_KNOWN} FROM runs WHERE ${shown} AND created_at < ?1
+     AND kind <> 'workflow' AND (kind <> 'call' OR created_at < ?2) ORDER BY random() LIMIT ?3`,
+    [runs.toISOString(), calls.toISOString(), limit],
+  ];
+  const found = await new Tables(env.DB, SCHEMA + RUNS_RUNNING + RUNS_RESTING).batch([
     some("state = 'running'", most.running),
     some("settled_at IS NULL AND state <> 'running'", most.resting),
   ]);
-  return found.flatMap(({ results }) =>
-    results.map((row) => ({ tenant: owned.parse(row).tenant, run: rowShape.parse(row) })),
-  );
+  return found.flat().map((row) => ({ tenant: owned.parse(row).tenant, run: rowShape.parse(row) }));
 }
 
 /**

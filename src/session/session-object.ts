@@ -52,15 +52,11 @@ export class SessionObject extends DurableObject<Bindings> implements SessionRpc
 
   /** The session. If it cannot be opened, the next call tries again. */
   #opened(): Promise<Session> {
-    this.#session ??= this.#open().catch((error: unknown) => {
+    this.#session ??= Promise.try(openSession, this.ctx, this.env).catch((error: unknown) => {
       this.#session = null;
       throw error;
     });
     return this.#session;
-  }
-
-  async #open(): Promise<Session> {
-    return openSession(this.ctx, this.env);
   }
 
   async ask(question: LongText): Promise<LongText> {

@@ -117,11 +117,7 @@ export class Session implements SessionLifecycle {
     store.due.arm();
   }
 
-  /**
-   * Continues to drive a run that is under way, and writes its row in the list again if the row may be wrong.
-   * @param listed the state that the row says
-   * @returns `false`: there is no such run here
-   */
+  /** As `SessionRpc` says. */
   async relist(run: string, listed: string): Promise<boolean> {
     const { conversation, unlisted } = this;
     const session = conversation.log.store.session();

@@ -13,7 +13,7 @@ import type { Rows } from "./rows.ts";
 /** A version without its content. */
 type Head = Pick<ArtifactEntry, "type" | "title" | "language" | "run_id" | "call_id">;
 
-interface VersionRow {
+export interface VersionRow {
   id: string;
   version: number;
   /** Number of the row of records that contains this version. */

@@ -141,7 +141,7 @@ export class Conversation {
    */
   async open(
     { tenant, id }: SessionCaller,
-    { imported, parent_id = null, fork, ...wanted }: SessionOperations["open"]["in"],
+    { imported, parent_id = null, fork, metadata, request_hash }: SessionOperations["open"]["in"],
     index = true,
   ): Promise<boolean> {
     const before = this.#store.session();
@@ -149,7 +149,6 @@ export class Conversation {
     if (before?.state === "deleted") await this.#clear(before);
     const known = this.#store.session();
     if (known !== null) {
-      const { request_hash } = wanted;
       if (imported !== null && known.request_hash !== request_hash) throw new SessionExists({ session: id });
       return false;
     }
@@ -158,7 +157,7 @@ export class Conversation {
     this.together(() => {
       const times = { created_at: now, updated_at: now };
       const of = { parent_id, branched_at: null };
-      this.#store.create({ id, tenant, ...times, state: "active", ...of, ...wanted });
+      this.#store.create({ id, tenant, ...times, state: "active", ...of, metadata, request_hash });
       if (imported !== null) this.log.add([{ type: "session_imported", ...imported, skills: [] }]);
       this.listing.changed();
     });
@@ -360,9 +359,7 @@ export class Conversation {
       this.#store.setState("deleted", now);
       this.#store.due.set({ delete: now + RETRY_MS });
     });
-    await this.#clear(row).catch((error: unknown) => {
-      this.log.fault({ event: "session_not_cleared", id: row.id }, error);
-    });
+    await this.#clear(row).catch(this.log.faults({ event: "session_not_cleared", id: row.id }));
   }
 
   /**

@@ -10,12 +10,9 @@ import type { RunRow } from "./run-rows.ts";
 import type { SessionLog } from "./session-log.ts";
 import type { ConversationStore } from "./store.ts";
 
-type FaultLog = Pick<SessionLog, "fault">;
-
 /** What is known of an ended run without its records. */
-interface RunEnd {
+export interface EndedRun {
   row: RunRow;
-  session_id: string;
   /** Unix ms. */
   settled_at: number;
   status: RunRow["status"];
@@ -26,32 +23,32 @@ interface RunEnd {
  * `error` if the run failed, then `done` with the result.
  * @param resultOf creates the result's document; `null`: its records must not be read
  */
-export function doneEvents(log: FaultLog, end: RunEnd, resultOf: (() => JsonObject) | null): RunEvent[] {
+export function doneEvents(log: SessionLog, end: EndedRun, resultOf: (() => JsonObject) | null): RunEvent[] {
   const { row, error } = end;
-  const result = resultOf === null ? bareResult(end) : made(log, resultOf, end);
+  const result = resultOf === null ? bareResult(log, end) : made(log, resultOf, end);
   const done: RunEvent = { event: "done", data: { ok: error === null, ...result } };
   if (error === null) return [done];
   return [{ event: "error", data: toProblem(error, row.request_id) }, done];
 }
 
 /** Calls `resultOf`. If it throws, the result is bare: a run must be able to end even then. */
-function made(log: FaultLog, resultOf: () => JsonObject, end: RunEnd): JsonObject {
+function made(log: SessionLog, resultOf: () => JsonObject, end: EndedRun): JsonObject {
   try {
     return resultOf();
   } catch (error) {
     const { row, status } = end;
     const run = { run_id: row.id, status };
     log.fault({ event: "result_not_made", ...run }, error);
-    return bareResult(end);
+    return bareResult(log, end);
   }
 }
 
 /** A result with all its members, made without the run's records. */
-function bareResult({ row, session_id, settled_at, status }: RunEnd): JsonObject {
+function bareResult({ store }: SessionLog, { row, settled_at, status }: EndedRun): JsonObject {
   const message = "Hull made this result without the run's records: only ids, status and duration are known.";
   const result: RunResult = {
     run_id: row.id,
-    session_id,
+    session_id: store.identity().id,
     status,
     text: "",
     visible_text: "",

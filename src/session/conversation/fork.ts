@@ -11,7 +11,8 @@ import { SessionExists } from "../../errors/session.ts";
 import { Internal } from "../../errors.ts";
 import { readText, sendText } from "../../run/long-text.ts";
 import { sessionObject } from "../../run/session-client.ts";
-import { allFiles, type WorkspaceFile } from "../../run/workspace/access.ts";
+import { allFiles } from "../../run/workspace/access.ts";
+import type { VersionRow } from "./artifacts.ts";
 import type { Adopted, ForkCall, ForkStep, LongText } from "./rpc.ts";
 import type { ForkedFile, SessionFiles } from "./session-files.ts";
 import type { SessionLog } from "./session-log.ts";
@@ -19,9 +20,8 @@ import type { ConversationStore, SessionRow } from "./store.ts";
 import { countListed, headOf } from "./visible.ts";
 
 /** Limits of one step. Each step is one call, so the platform's limits for a call apply to it. */
-const STEP_FILES = 200;
-const STEP_FILE_BYTES = 64 * 1024 * 1024;
-const STEP_ARTIFACT_BYTES = 1024 * 1024;
+const FILES_OF_STEP = { items: 200, bytes: 64 * 1024 * 1024 };
+const ARTIFACTS_OF_STEP = { items: Number.POSITIVE_INFINITY, bytes: 1024 * 1024 };
 /** Hull removes an unfinished fork after this long without progress, in ms. */
 const GIVEN_UP_MS = 10 * 60_000;
 
@@ -85,8 +85,10 @@ export async function forkInto({ env, log, files }: Parent, row: SessionRow, for
   const small = end.files === 0 && end.artifacts === 0;
   if (await send({ first: true, end: small ? end : null }, { messages })) return;
   const more = { first: false, end: null };
-  for (const artifacts of artifactSteps(log, made)) await send(more, { artifacts });
-  for (const step of fileSteps(listed)) {
+  const sizeOf = (artifact: ImportedArtifact): number => JSON.stringify(artifact).length;
+  for (const artifacts of steps(artifactsOf(log, made), ARTIFACTS_OF_STEP, sizeOf))
+    await send(more, { artifacts });
+  for (const step of steps(listed, FILES_OF_STEP, ({ size }) => size)) {
     const keys = new Map(
       (await files.contentKeys(step.map(({ sha256 }) => sha256))).map(({ sha256, key }) => [sha256, key]),
     );
@@ -95,36 +97,33 @@ export async function forkInto({ env, log, files }: Parent, row: SessionRow, for
   await send({ first: false, end }, {});
 }
 
-function* artifactSteps(
-  { store }: SessionLog,
-  made: ReturnType<SessionLog["store"]["artifacts"]["versions"]>,
-): Generator<ImportedArtifact[]> {
-  let step: ImportedArtifact[] = [];
-  let bytes = 0;
+function* artifactsOf(
+  { store: { artifacts } }: SessionLog,
+  made: readonly VersionRow[],
+): Generator<ImportedArtifact> {
   for (const version of made) {
-    const artifact = store.artifacts.imported(version);
-    if (artifact === null) continue;
-    step.push(artifact);
-    bytes += JSON.stringify(artifact).length;
-    if (bytes < STEP_ARTIFACT_BYTES) continue;
-    yield step;
-    step = [];
-    bytes = 0;
+    const artifact = artifacts.imported(version);
+    if (artifact !== null) yield artifact;
   }
-  if (step.length > 0) yield step;
 }
 
-function* fileSteps(files: readonly WorkspaceFile[]): Generator<WorkspaceFile[]> {
-  let step: WorkspaceFile[] = [];
+/** Splits items into steps of at most so many items and bytes; a larger item is a step of its own. */
+function* steps<T>(
+  items: Iterable<T>,
+  most: { items: number; bytes: number },
+  sizeOf: (item: T) => number,
+): Generator<T[]> {
+  let step: T[] = [];
   let bytes = 0;
-  for (const file of files) {
-    if (step.length === STEP_FILES || (step.length > 0 && bytes + file.size > STEP_FILE_BYTES)) {
+  for (const item of items) {
+    const size = sizeOf(item);
+    if (step.length === most.items || (step.length > 0 && bytes + size > most.bytes)) {
       yield step;
       step = [];
       bytes = 0;
     }
-    step.push(file);
-    bytes += file.size;
+    step.push(item);
+    bytes += size;
   }
   if (step.length > 0) yield step;
 }

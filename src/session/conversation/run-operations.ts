@@ -1,5 +1,6 @@
 /** The operations of a session that concern its runs, by name (`rpc.ts`). */
 
+import { pageOfRows } from "../../database.ts";
 import { wakeOf } from "../../engine/agent/wake.ts";
 import { Internal } from "../../errors.ts";
 import type { PreparedRun } from "../../run/agent/runtime.ts";
@@ -84,10 +85,9 @@ export function runHandlers(conversation: Conversation, task: Task): Handlers<Ru
       return view;
     },
     runs: within(({ limit, before }) => {
-      const rows = store.runs.list(limit + 1, before);
-      const page = rows.slice(0, limit);
-      const next = rows.length > limit ? (page.at(-1)?.first_record ?? null) : null;
-      return { data: page.map((run) => runEntry(log, run)), next };
+      const found = store.runs.list(limit + 1, before);
+      const { data, next_cursor: next } = pageOfRows(found, limit, (run) => run.first_record);
+      return { data: data.map((run) => runEntry(log, run)), next };
     }),
     run: within(({ run_id }) => runView(log, runs.row(run_id))),
     trace: within(({ run_id, ...page }) => {

@@ -1,6 +1,6 @@
 /** The table of a session's runs. Only this class writes it, so it never reads a known row again. */
 import type { RunStatus } from "../../engine/run-status.ts";
-import { isLong, type LongValues } from "../long-values.ts";
+import type { LongValues } from "../long-values.ts";
 import { insertRow, select, updateRows } from "../tables.ts";
 
 /** Name in `content` of a long memo of a run; the run's row then has an empty text. */
@@ -83,14 +83,11 @@ export class RunRows {
       this.#live = settled_at !== null && this.#live?.id === id ? { id: null } : null;
   }
 
-  /** Stores a long memo; returns the value for the run's row. */
+  /** Returns the value for the run's row. */
   #storeMemo(id: string, memo: string | null): string | null {
-    if (memo !== null && isLong(memo)) {
-      this.#long.write(memoName(id), memo);
-      return "";
-    }
-    if (isLong(this.find(id)?.memo ?? "")) this.#long.remove(memoName(id));
-    return memo;
+    if (memo !== null) return this.#long.column(memoName(id), memo);
+    this.#long.remove(memoName(id));
+    return null;
   }
 
   find(id: string): RunRow | null {
@@ -126,7 +123,7 @@ export class RunRows {
   #read(where: string, ...bindings: SqlStorageValue[]): RunRow[] {
     if (this.#isEmpty) return [];
     return select<RunRow>(this.#sql, `SELECT * FROM run ${where}`, ...bindings).map((row) =>
-      row.memo === "" ? { ...row, memo: this.#long.text(memoName(row.id)) } : row,
+      row.memo === null ? row : { ...row, memo: this.#long.whole(memoName(row.id), row.memo) },
     );
   }
 }

@@ -24,7 +24,6 @@ import { runAttributes, tracedRun } from "../../run/gen-ai.ts";
 import type { WorkspaceAccess } from "../../run/workspace/access.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { type RunAttempt, RunAttempts, RunSettled, WATCH_MS } from "../run-attempts.ts";
-import { madeProgress, sendRestart } from "./recovery.ts";
 import type { Wait } from "./rpc.ts";
 import type { RunRow } from "./run-rows.ts";
 import type { RunLifecycle, WaitStep } from "./session-lifecycle.ts";
@@ -37,6 +36,15 @@ interface RunsOptions extends EndOptions {
   workspace: WorkspaceAccess;
   lifecycle: RunLifecycle;
 }
+
+/** Records that come from outside: they alone do not show that a run progresses. */
+const FROM_OUTSIDE: readonly AgentRecord["type"][] = [
+  "message_received",
+  "feedback_received",
+  "approval_decided",
+  "client_tool_answered",
+  "woke",
+];
 
 /** `again`: a record arrived while the driver was about to rest. */
 interface AgentRunAttempt extends RunAttempt {
@@ -249,7 +257,8 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
   }
 
   protected override madeProgress(row: RunRow): boolean {
-    return madeProgress(this.log, row);
+    const records = this.log.store.records(row.progress);
+    return records.some(({ type }) => !FROM_OUTSIDE.includes(type));
   }
 
   protected override interrupted(row: RunRow, error: unknown): void {
@@ -274,7 +283,7 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
       this.giveUp(row);
       return;
     }
-    if (resumed) sendRestart(log);
+    if (resumed) log.sendRestart();
     const append = (batch: readonly Applied[]): void => this.#append(attempt, row, batch);
     const { signal } = attempt.abort;
     try {

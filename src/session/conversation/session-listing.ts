@@ -132,9 +132,7 @@ export class SessionListing {
    * @param fault the log's event for a failure, which is not thrown
    */
   inOrder(fault: string, work: () => Promise<void>): Promise<void> {
-    this.#last = this.#last.then(work).catch((error: unknown) => {
-      this.#log.fault({ event: fault }, error);
-    });
+    this.#last = this.#last.then(work).catch(this.#log.faults({ event: fault }));
     return this.#last;
   }
 

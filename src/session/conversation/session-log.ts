@@ -36,6 +36,10 @@ const MAX_RESULT_BYTES = 8 * 1024 * 1024;
 /** Bytes of the records whose history stays in memory. */
 const KEPT_BYTES = 256 * 1024;
 
+/** The most events to search for the run's own last one. */
+const LOOKED_AT = 100;
+const isOwn = ({ data }: RunEvent): boolean => !("parent_run_id" in data);
+
 /** What the records in the rows after number `after` say, and their number of bytes. */
 interface Recent {
   after: number;
@@ -57,7 +61,7 @@ export class SessionLog {
 
   constructor(store: ConversationStore, now: () => number, redactors: Redactors) {
     this.store = store;
-    this.events = new EventLog(store, (error) => this.fault({ event: "event_not_stored" }, error));
+    this.events = new EventLog(store, this.faults({ event: "event_not_stored" }));
     this.now = now;
     this.#redactors = redactors;
   }
@@ -220,6 +224,16 @@ export class SessionLog {
     }
   }
 
+  /** Tells clients to discard the partial answer that a dead run attempt sent. */
+  sendRestart(): void {
+    // Events of delegated runs may come in between.
+    const last = this.store.events(Math.max(0, this.store.lastEvent() - LOOKED_AT)).findLast(isOwn);
+    if (last?.event !== "delta" && last?.event !== "thought") return;
+    const { round = 0 } = last.data;
+    this.store.appendEvents([{ event: "round", data: { round, restarted: true } }]);
+    this.events.announce();
+  }
+
   /** Sends an event that must not be missing. Fails if storage fails. */
   send(event: RunEvent): void {
     this.events.emit(this.redacted(event));
@@ -243,6 +257,11 @@ export class SessionLog {
   /** The same for a fault that nobody else learns of. */
   fault(line: object, error?: unknown): void {
     logFault(this.#redactors.events, line, error);
+  }
+
+  /** Logs the fault of work that nobody waits for: `work.catch(log.faults({ event }))`. */
+  faults(line: object): (error: unknown) => void {
+    return (error) => this.fault(line, error);
   }
 
   /** Redacts an event. `done` contains the answer, so it is redacted as an answer. */

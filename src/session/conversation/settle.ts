@@ -10,9 +10,10 @@ import { shownReason } from "../../llm/result.ts";
 import { endsByItself } from "../../model/turn-end.ts";
 import { runResult } from "../../run/agent/result.ts";
 import type { SpanNote } from "../../run/context.ts";
+import type { RunEvent } from "../../run/events.ts";
 import { asJson } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
-import { doneEvents } from "./done.ts";
+import { doneEvents, type EndedRun } from "./done.ts";
 import type { RunRow } from "./run-rows.ts";
 import type { RunLifecycle } from "./session-lifecycle.ts";
 import type { SessionLog } from "./session-log.ts";
@@ -59,13 +60,11 @@ export function settleRun(
   const { log, lifecycle } = options;
   // Clocks may go backwards.
   const settled_at = Math.max(log.now(), row.created_at);
-  const session_id = log.store.identity().id;
   log.append(batch, {
     events: (state) => {
       const result = () => ({ ...resultOf(log, state, row, settled_at), ...further() });
       const { status = "error", error = null } = state.run ?? {};
-      const end = { row, session_id, settled_at, status, error };
-      return [...lifecycle.ends(row.id, { status, code: error?.code }), ...doneEvents(log, end, result)];
+      return lastEvents(options, { row, settled_at, status, error }, result);
     },
     write: ({ run }, done_event) => {
       // A restarted daemon or task continues with the stored value of its effects.
@@ -84,22 +83,27 @@ export function loseRun(options: EndOptions, row: RunRow): ErrorData {
   const { log, lifecycle } = options;
   const { data: error } = new RunLost({ run: row.id });
   const settled_at = Math.max(log.now(), row.created_at);
-  const session_id = log.store.identity().id;
-  const end = { row, session_id, settled_at, status: "error", error } as const;
+  const end = { row, settled_at, status: "error", error } as const;
   log.appendUnseen(
     [{ type: "run_settled", run: row.id, status: "error", error }],
     (state) => {
       const known = state?.run?.spec.run_id === row.id;
-      const result = known ? () => resultOf(log, state, row, settled_at) : null;
-      return [
-        ...lifecycle.ends(row.id, { status: "error", code: error.code }),
-        ...doneEvents(log, end, result),
-      ];
+      return lastEvents(options, end, known ? () => resultOf(log, state, row, settled_at) : null);
     },
     (last) => noteEnd(log, row, "error", { settled_at, done_event: last, memo: null }, lifecycle),
   );
   logEnd(options, row, null, {});
   return error;
+}
+
+/** @param result creates the result's document; `null`: its records must not be read */
+function lastEvents(
+  { log, lifecycle }: EndOptions,
+  end: EndedRun,
+  result: (() => JsonObject) | null,
+): RunEvent[] {
+  const { row, status, error } = end;
+  return [...lifecycle.ends(row.id, { status, code: error?.code }), ...doneEvents(log, end, result)];
 }
 
 function noteEnd(

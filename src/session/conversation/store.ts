@@ -5,7 +5,7 @@ import type { AgentState } from "../../engine/agent/state.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
-import { isLong, LongValues, rowChunks } from "../long-values.ts";
+import { LongValues, rowChunks } from "../long-values.ts";
 import { checkVersion, migrate } from "../migrate.ts";
 import { SubmittedExecutions } from "../submitted-executions.ts";
 import { insertRow, select, Tables } from "../tables.ts";
@@ -338,8 +338,7 @@ export class ConversationStore {
   request(name: string, now: number): KnownRequest | null {
     const query = "SELECT hash, answer FROM request WHERE name = ? AND at > ?";
     const [row] = this.tables.exec<KnownRequest>("request", query, name, now - REQUEST_MS);
-    if (row === undefined) return null;
-    return row.answer === "" ? { ...row, answer: this.long.text(answerOf(name)) } : row;
+    return row === undefined ? null : { ...row, answer: this.long.whole(answerOf(name), row.answer) };
   }
 
   /** Call it in a transaction. */
@@ -347,8 +346,7 @@ export class ConversationStore {
     const old = "DELETE FROM request WHERE at <= ? RETURNING name, answer";
     for (const gone of this.tables.exec<{ name: string; answer: string }>("request", old, now - REQUEST_MS))
       if (gone.answer === "") this.long.remove(answerOf(gone.name));
-    if (isLong(answer)) this.long.write(answerOf(name), answer);
-    const row = { name, hash, answer: isLong(answer) ? "" : answer, at: now };
+    const row = { name, hash, answer: this.long.column(answerOf(name), answer), at: now };
     this.tables.insert("request", row, "INSERT OR REPLACE");
   }
 

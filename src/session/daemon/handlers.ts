@@ -21,6 +21,17 @@ const IDLE_MS = 500;
 /** How long KV may show an earlier publish, in ms, with room to spare. */
 const PUBLISHED_MS = 120_000;
 
+/** The settings in the daemon's row. */
+type DaemonColumns = Pick<DaemonRow, "name" | "persist_path" | "capacity" | "webhook" | "skill" | "declared">;
+const columnsOf = ({ name, persist_path, capacity, webhook, declared }: DaemonSettings): DaemonColumns => ({
+  name,
+  persist_path,
+  capacity,
+  webhook,
+  skill: declared?.skill ?? null,
+  declared: declared?.version ?? null,
+});
+
 export function daemonHandlers(conversation: Conversation, daemon: Daemon): Handlers<DaemonOperations> {
   const { log, runs } = conversation;
   const summary = (): DaemonSummary => summaryOf(daemon, log);
@@ -41,11 +52,11 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
    */
   const claim = async (
     { tenant, id }: SessionCaller,
-    { name, persist_path, webhook, declared }: DaemonSettings,
+    { name, persist_path, webhook, skill }: Omit<DaemonColumns, "declared">,
     exclusive: boolean,
   ): Promise<void> => {
     const created_at = daemon.store.row()?.created_at ?? log.now();
-    const place = { tenant, id, name, persist_path, webhook, skill: declared?.skill ?? null };
+    const place = { tenant, id, name, persist_path, webhook, skill };
     const entry = { ...place, status: "running" as const, check_at: created_at, created_at };
     const noted = noteDaemon(conversation.env, entry);
     if (exclusive || webhook !== null) await noted;
@@ -57,9 +68,7 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
   /** Begins a run of the daemon with its new settings. */
   const begin = (spec: AgentSpec, settings: DaemonSettings, caller: SessionCaller): void => {
     runs.start(spec, caller);
-    const { name, persist_path, capacity, webhook, declared } = settings;
-    const of = { skill: declared?.skill ?? null, declared: declared?.version ?? null };
-    daemon.store.update({ name, persist_path, capacity, webhook, ...of });
+    daemon.store.update(columnsOf(settings));
   };
   /** Begins a run once for each request. If it does not begin, the directory must not keep the claim. */
   const beginOnce = (request: NamedRequest, caller: SessionCaller, work: () => void): void => {
@@ -68,7 +77,6 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
         conversation.checkActive();
         conversation.checkIdle();
         work();
-        return null;
       });
     } catch (error) {
       conversation.background(daemon.index(caller));
@@ -99,7 +107,7 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
       await conversation.open(caller, NEW_SESSION);
       await conversation.ready(caller);
       const known = conversation.knows(request);
-      if (!known) await claim(caller, settings, exclusive);
+      if (!known) await claim(caller, columnsOf(settings), exclusive);
       beginOnce(request, caller, () => begin(spec, settings, caller));
       await Promise.all([rested(daemon.row().run), conversation.listing.written()]);
       return summary();
@@ -111,7 +119,7 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
       const version = settings.declared?.version ?? null;
       if (row !== null && (row.declared === version || ahead(row, late))) return summary();
       if (row !== null) await stop(row);
-      await claim(caller, settings, true);
+      await claim(caller, columnsOf(settings), true);
       conversation.setState("active");
       conversation.together(() => begin(spec, settings, caller));
       return summary();
@@ -150,17 +158,14 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
       // The daemon may have been started again after the same request stopped it.
       const known = request !== null && conversation.knows(request);
       if (!known) await stop(row);
-      conversation.once(request, () => null);
+      conversation.once(request, () => {});
       return summary();
     }),
     restart: onDaemon(async ({ run_id, request }, row, { session, caller }) => {
       const known = conversation.knows(request);
       if (!known) {
         if (daemon.status(row) === "running") throw new DaemonRunning({ daemon: session.id });
-        const { name, persist_path, capacity, webhook, skill, declared } = row;
-        const of = skill === null || declared === null ? null : { skill, version: declared };
-        const settings = { name, persist_path: persist_path ?? "", capacity, webhook, declared: of };
-        if (persist_path !== null) await claim(caller, settings, true);
+        if (row.persist_path !== null) await claim(caller, row, true);
       }
       beginOnce(request, caller, () => beginAgain(row, run_id, caller));
       await rested(daemon.row().run);

@@ -62,10 +62,11 @@ export class SnapshotWriter {
 
   /** Begins after the present writes are stored. */
   #later(work: () => Promise<void>): void {
-    const { log } = this.#conversation;
-    const done = Promise.resolve().then(work);
-    this.#conversation.background(
-      done.catch((error: unknown) => log.fault({ event: "daemon_not_kept" }, error)),
+    const { log, background } = this.#conversation;
+    background(
+      Promise.resolve()
+        .then(work)
+        .catch(log.faults({ event: "daemon_not_kept" })),
     );
   }
 }

@@ -1,4 +1,5 @@
 /** A daemon as its routes return it. */
+import { pageOfRows } from "../../database.ts";
 import type { AgentRecord, WakeReason } from "../../engine/agent/records.ts";
 import { entersNextCall } from "../../engine/agent/state.ts";
 import { least } from "../../engine/least.ts";
@@ -105,10 +106,9 @@ export function wakesPage(
   store: ConversationStore,
   { before, limit }: { before: number; limit: number },
 ): { data: DaemonWake[]; next: number | null } {
-  const rows = store.lastRowsWith(before, WOKE, limit + 1);
-  const shown = rows.slice(0, limit);
-  const data = shown.flatMap((seq) => wakeIn(store.records(seq - 1)) ?? []);
-  return { data, next: rows.length > limit ? (shown.at(-1) ?? null) : null };
+  const found = store.lastRowsWith(before, WOKE, limit + 1);
+  const { data: rows, next_cursor: next } = pageOfRows(found, limit, (seq) => seq);
+  return { data: rows.flatMap((seq) => wakeIn(store.records(seq - 1)) ?? []), next };
 }
 
 /** The first wake in these records, up to the next one; `null`: they hold none. */

@@ -2,38 +2,24 @@
 import type { Window } from "./rpc.ts";
 
 export const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
+const LENGTH_MS = { hour: HOUR_MS, day: 24 * HOUR_MS };
 
 /** The beginning of the span that contains a moment; 0 for `total`. */
 export function periodStart(window: Window, now: number): number {
-  switch (window) {
-    case "hour":
-      return now - (now % HOUR_MS);
-    case "day":
-      return now - (now % DAY_MS);
-    case "month": {
-      const date = new Date(now);
-      return Date.UTC(date.getUTCFullYear(), date.getUTCMonth());
-    }
-    case "total":
-      return 0;
-  }
+  if (window === "total") return 0;
+  return window === "month" ? monthStart(now, 0) : now - (now % LENGTH_MS[window]);
 }
 
 /** When the next span begins; `null`: never. */
 export function periodEnd(window: Window, now: number): number | null {
-  switch (window) {
-    case "hour":
-      return periodStart("hour", now) + HOUR_MS;
-    case "day":
-      return periodStart("day", now) + DAY_MS;
-    case "month": {
-      const date = new Date(now);
-      return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1);
-    }
-    case "total":
-      return null;
-  }
+  if (window === "total") return null;
+  return window === "month" ? monthStart(now, 1) : periodStart(window, now) + LENGTH_MS[window];
+}
+
+/** The beginning of a month. @param months after the present one */
+function monthStart(now: number, months: number): number {
+  const date = new Date(now);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + months);
 }
 
 /** `YYYY-MM-DD`. */

@@ -219,9 +219,7 @@ export class Delegates {
   /** Ends a delegated run. If this message does not reach it, it learns so when it sends its next event. */
   async #close(child: string): Promise<void> {
     const closed = this.#client(child).ask("task_close", { request: null });
-    await closed.catch((error: unknown) => {
-      this.#conversation.log.fault({ event: "delegate_not_closed", child }, error);
-    });
+    await closed.catch(this.#conversation.log.faults({ event: "delegate_not_closed", child }));
   }
 
   #client(child: string): SessionClient {

@@ -46,7 +46,7 @@ export function taskHandlers(
       );
       task.workflow.look();
       if (asked.listed) {
-        const indexed = created ? task.indexNew() : task.index();
+        const indexed = created ? conversation.listing.write(() => task.entry()) : task.index();
         background(indexed);
         await waitAtMost(indexed, MAX_ROW_WAIT_MS);
       } else {

@@ -59,9 +59,7 @@ export class Relay {
     if (this.#pumping !== null) return;
     this.#pumping = Promise.resolve()
       .then(() => this.#pump())
-      .catch((error: unknown) => {
-        this.#conversation.log.fault({ event: "relay_failed" }, error);
-      })
+      .catch(this.#conversation.log.faults({ event: "relay_failed" }))
       .finally(() => {
         this.#pumping = null;
       });

@@ -3,7 +3,6 @@
 import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import type { TaskSettings } from "../../run/task/handle.ts";
 import type { ConversationStore } from "../conversation/store.ts";
-import { isLong } from "../long-values.ts";
 
 /** Times are Unix ms. */
 export interface TaskRow {
@@ -38,9 +37,9 @@ type Raw = Omit<TaskRow, "reported" | "thrown" | "settings" | "artifacts"> & {
   artifacts: string;
 };
 
-/** Columns whose texts may be too long for a row. They are then empty, and `content` has the texts. */
-type LongColumn = "settings" | "artifacts";
-const contentName = (column: LongColumn): string => `task ${column}`;
+/** Names in `content` of texts that are too long for the row. */
+const SETTINGS = "task settings";
+const ARTIFACTS = "task artifacts";
 
 export class TaskStore {
   readonly #store: ConversationStore;
@@ -68,17 +67,18 @@ export class TaskStore {
     const [raw] = this.#store.tables.exec<Raw>("task", "SELECT * FROM task");
     if (raw === undefined) return null;
     const { told, thrown, settings, artifacts, ...row } = raw;
+    const { long } = this.#store;
     return {
       ...row,
       reported: told,
       thrown: thrown === 1,
-      settings: JSON.parse(this.#whole("settings", settings)),
-      artifacts: JSON.parse(this.#whole("artifacts", artifacts)),
+      settings: JSON.parse(long.whole(SETTINGS, settings)),
+      artifacts: JSON.parse(long.whole(ARTIFACTS, artifacts)),
     };
   }
 
   put(row: TaskRow): void {
-    const { tables } = this.#store;
+    const { tables, long } = this.#store;
     const before = this.row();
     // The first action can no longer be derived from the row, so it is stored.
     if (before !== null && this.#storedCycles().length === 0) this.addCycle(firstCycle(before));
@@ -88,22 +88,10 @@ export class TaskStore {
       ...plain,
       told: reported,
       thrown: Number(thrown),
-      settings: this.#kept("settings", JSON.stringify(settings)),
-      artifacts: this.#kept("artifacts", JSON.stringify(artifacts)),
+      settings: long.column(SETTINGS, JSON.stringify(settings)),
+      artifacts: long.column(ARTIFACTS, JSON.stringify(artifacts)),
     });
     this.#know(row);
-  }
-
-  /** Stores a long text in `content`; returns the column's value. */
-  #kept(column: LongColumn, text: string): string {
-    const { long } = this.#store;
-    if (isLong(text)) long.write(contentName(column), text);
-    else long.remove(contentName(column));
-    return isLong(text) ? "" : text;
-  }
-
-  #whole(column: LongColumn, text: string): string {
-    return text === "" ? this.#store.long.text(contentName(column)) : text;
   }
 
   noteReported(report: string): void {

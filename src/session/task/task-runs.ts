@@ -79,24 +79,18 @@ export class TaskRuns {
       asked.mode === "workflow" ? task.workflow.here : this.#store.runs.find(run) !== null;
     // In earlier versions of Hull, a workflow's sub-agent was a run without a task. The task takes over such a run.
     const adopts = (): boolean => asked.mode !== "workflow" && known() && task.store.row() === null;
-    const begin = ({ settings, granted }: Announced): void => {
+    const begin = (announced: Announced): void => {
+      const { settings } = announced;
       conversation.once(request, () => {
         const adopted = adopts();
         if (known() && !adopted) return;
         const created_at = task.store.row()?.created_at ?? log.now();
-        if (adopted) {
-          log.append([], { events: () => [task.update(settings, "running")] });
-        } else {
-          conversation.checkActive();
-          conversation.checkIdle();
-          this.#begin("spawn", granted === null ? work : within(work, granted), settings, caller);
-        }
         const { artifacts } = settings;
-        const fresh = { closed_at: null, thrown: false };
-        task.begun(
-          { run, created_at, ...fresh, settings, artifacts },
-          { action: "spawn", task: settings.task },
-        );
+        const cycle = { action: "spawn", run, created_at, artifacts } as const;
+        if (adopted) return this.#begin(cycle, null, announced, caller);
+        conversation.checkActive();
+        conversation.checkIdle();
+        this.#begin(cycle, work, announced, caller);
       });
     };
     if (request === null ? !known() || adopts() : !conversation.knows(request)) {
@@ -137,16 +131,13 @@ export class TaskRuns {
       if (now.closed_at !== row.closed_at) throw new TaskClosed({ task: session.id });
       if (now.run !== row.run) throw new TaskRunning({ task: session.id });
     };
-    const begin = ({ settings: next, granted }: Announced): void => {
+    const begin = (announced: Announced): void => {
       conversation.once(request, () => {
         check();
         conversation.checkIdle();
         const artifacts = task.carried(row);
-        const work = this.#nextWork(row, next, { run_id: run, artifacts, payload });
-        this.#begin(action, granted === null ? work : within(work, granted), next, caller);
-        const { created_at } = row;
-        const fresh = { closed_at: null, thrown: false };
-        task.begun({ run, created_at, ...fresh, settings: next, artifacts }, { action, task: text });
+        const work = this.#nextWork(row, announced.settings, { run_id: run, artifacts, payload });
+        this.#begin({ action, run, created_at: row.created_at, artifacts }, work, announced, caller);
       });
     };
     if (conversation.knows(request)) begin({ settings: next, granted: null });
@@ -208,9 +199,7 @@ export class TaskRuns {
       if (asks !== null) {
         const over = this.#task.progress() === "over";
         const gone = above.ask("undelegate", { child: id, task_run: asks.task_run, over });
-        await gone.catch((fault: unknown) => {
-          this.#conversation.log.fault({ event: "task_not_withdrawn", child: id }, fault);
-        });
+        await gone.catch(this.#conversation.log.faults({ event: "task_not_withdrawn", child: id }));
       }
       throw error;
     }
@@ -243,19 +232,30 @@ export class TaskRuns {
     }
   }
 
-  /** Begins a run of the task and tells watchers, first of all that another cycle begins if one does. */
-  #begin(action: Cycle["action"], work: TaskWork, settings: TaskSettings, caller: SessionCaller): void {
+  /**
+   * Begins a run of the task and tells watchers, first of all that another cycle begins if one does.
+   * @param asked `null`: the run has begun already
+   */
+  #begin(
+    { action, ...row }: Pick<Cycle, "action"> & Pick<TaskRow, "run" | "created_at" | "artifacts">,
+    asked: TaskWork | null,
+    { settings, granted }: Announced,
+    caller: SessionCaller,
+  ): void {
     const { log, runs } = this.#conversation;
     const statuses = action === "trigger" ? (["progressed", "running"] as const) : (["running"] as const);
     const events = statuses.map((status) => this.#task.update(settings, status));
-    if ("agent" in work) {
-      runs.start(work.agent, caller, { events });
-      return;
+    const work = asked === null || granted === null ? asked : within(asked, granted);
+    if (work !== null && "agent" in work) runs.start(work.agent, caller, { events });
+    else {
+      if (work !== null) {
+        const { id, request_id, mock_scope } = caller;
+        const account = accountIn(work.workflow, id);
+        this.#task.workflow.begin(work.workflow, { account, request_id, mock_scope });
+      }
+      log.append([], { events: () => events });
     }
-    const { id, request_id, mock_scope } = caller;
-    const account = accountIn(work.workflow, id);
-    this.#task.workflow.begin(work.workflow, { account, request_id, mock_scope });
-    log.append([], { events: () => events });
+    this.#task.begun({ ...row, closed_at: null, thrown: false, settings }, action);
   }
 
   #nextWork(row: TaskRow, next: TaskSettings, run: NextRun): TaskWork {

@@ -281,11 +281,6 @@ export class Task {
     });
   }
 
-  /** Writes a new task to the directory and to the list of sessions in one transaction. */
-  indexNew(): Promise<void> {
-    return this.#conversation.listing.write(() => this.entry());
-  }
-
   /** The task's present row for the directory; `null`: there is no task. Each row of its runs is followed by one. */
   async entry(): Promise<IndexEntry | null> {
     const row = this.store.row();
@@ -414,8 +409,9 @@ export class Task {
   }
 
   /** Stores a task whose run has begun, in the same transaction. Watchers have already learned that it runs. */
-  begun(row: Omit<TaskRow, "reported">, { action, task }: Pick<Cycle, "action" | "task">): void {
+  begun(row: Omit<TaskRow, "reported">, action: Cycle["action"]): void {
     const { settings, run } = row;
+    const { task } = settings;
     const again = this.store.row() !== null;
     this.store.put({ ...row, reported: `${run} running` });
     if (again) this.store.addCycle({ at: this.#conversation.log.now(), action, run, task });

@@ -1,24 +1,25 @@
-/** A call's input and answer: small ones in the object's own storage, large ones in R2. */
+/** A call's input, its answer and the files of its run: small ones in the object's own storage, large ones in R2. */
 import type { Bindings } from "../../env.ts";
 import { Internal } from "../../errors.ts";
 import type { RunInput, RunOutput } from "../../run/handle.ts";
 import { type Content, HELD_BYTES, holdOrStore, openContent, openObject } from "../../run/large-body.ts";
+import type { WorkspaceAccess } from "../../run/workspace/access.ts";
 import type { LongValues } from "../long-values.ts";
+import { removeBelow } from "../r2-objects.ts";
+import { Workspace } from "../workspace/workspace.ts";
 import type { CallRow, ContentLocation, StoredInput } from "./call-store.ts";
 import type { ExecutionCall } from "./rpc.ts";
 
+const keysIn = (places: readonly (ContentLocation | Content | null)[]): string[] =>
+  places.flatMap((place) => (place !== null && "key" in place ? [place.key] : []));
+
 /** R2 keys of an input. */
-export function keysOf({ text, files }: StoredInput): string[] {
-  const places = [text, ...files.map(({ place }) => place)];
-  return places.flatMap((place) => (place !== null && "key" in place ? [place.key] : []));
-}
+export const keysOf = ({ text, files }: StoredInput): string[] =>
+  keysIn([text, ...files.map(({ place }) => place)]);
 
 /** R2 keys of an input that is not stored yet. */
-export function keysOfCall({ text, files }: ExecutionCall): string[] {
-  return [text, ...files.map(({ content }) => content)].flatMap((content) =>
-    content === null || content instanceof Uint8Array ? [] : [content.key],
-  );
-}
+export const keysOfCall = ({ text, files }: ExecutionCall): string[] =>
+  keysIn([text, ...files.map(({ content }) => content)]);
 
 /** Keys of everything that R2 may hold for a call and the earlier runs of its id. */
 export function objectsOf({ input, outcome }: CallRow): string[] {
@@ -62,4 +63,31 @@ export async function openBody(
   const object = await openObject(env.FILES, place.key);
   if (object === null) throw new Internal({ cause: `R2 lacks ${place.key}` });
   return object.body;
+}
+
+/** The R2 prefix of a run's files. The next run of the same call has another prefix. */
+const prefixOf = (id: string, generation: number): string => `executions/${id}/files-${generation}/`;
+
+/** The files of a call's run, in the session's own storage, removed with it. */
+export function runFiles(
+  storage: DurableObjectStorage,
+  env: Bindings,
+  { id, generation }: { id: string; generation: number },
+): WorkspaceAccess {
+  const workspace = new Workspace({ storage, bucket: env.FILES, prefix: prefixOf(id, generation) });
+  return {
+    listFiles: async (after, limit) => workspace.list(after, limit),
+    findFile: async (path) => workspace.find(path),
+    beginFile: async (intent) => workspace.begin(intent),
+    noteUpload: async (key, uploadId) => workspace.noteUpload(key, uploadId),
+    changeFiles: async (changes) => workspace.change(changes),
+    workspaceVersion: async () => workspace.version(),
+    workspaceManifest: async () => workspace.manifest(),
+    contentKeys: async (digests) => workspace.keys(digests),
+  };
+}
+
+/** Removes the R2 objects of a call's runs, up to this generation. */
+export async function clearRunFiles(env: Bindings, id: string, generation: number): Promise<void> {
+  for (let one = 0; one <= generation; one++) await removeBelow(env.FILES, prefixOf(id, one));
 }

@@ -9,7 +9,6 @@ import { runMode } from "../../run/mode.ts";
 import { type OperationRequest, operationOf, runOperation } from "../../run/operation.ts";
 import type { WorkspaceAccess } from "../../run/workspace/access.ts";
 import type { Mode } from "../../skill/manifest.ts";
-import { sendRestart } from "../conversation/recovery.ts";
 import type { RunRow } from "../conversation/run-rows.ts";
 import type { SessionLog } from "../conversation/session-log.ts";
 import type { ConversationStore } from "../conversation/store.ts";
@@ -67,7 +66,7 @@ async function handleOf(
   const complete = script || ("operation" in what && what.operation === "responses");
   const replayed = new ReplayedOutput(call.begun && script ? outputSent(store) : []);
   let { begun } = call;
-  if (begun && !script) sendRestart(log);
+  if (begun && !script) log.sendRestart();
   return {
     id: run.id,
     context,

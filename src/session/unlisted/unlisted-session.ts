@@ -30,9 +30,8 @@ import { RunAttempts, WATCH_MS } from "../run-attempts.ts";
 import { figuresOf, type RunEntry } from "../run-entry.ts";
 import { noteRuns } from "../run-index.ts";
 import { type CallRow, CallStore, type Outcome, type StoredInput } from "./call-store.ts";
-import { holdBody, keysOf, keysOfCall, objectsOf, openBody } from "./contents.ts";
+import { clearRunFiles, holdBody, keysOf, keysOfCall, objectsOf, openBody, runFiles } from "./contents.ts";
 import { type CallAttempt, executeCall, type KnownRun } from "./execute.ts";
-import { clearRunFiles, runFiles } from "./files.ts";
 import { doneEvent, failure, logEnd, stateOf, stopProcesses } from "./finish.ts";
 import type {
   Begun,
@@ -252,10 +251,11 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     return call.begun || run.settled_at === null || run.status === "cancelled" ? known : null;
   }
 
-  #withRun(call: CallRow): KnownRun | null {
+  #withRun(call: CallRow | null): KnownRun | null {
     const session = this.#store.session();
-    const run = session === null ? null : this.#store.runs.find(runIdOf(session.id, call.generation));
-    return session === null || run === null ? null : { call, run, id: session.id };
+    if (call === null || session === null) return null;
+    const run = this.#store.runs.find(runIdOf(session.id, call.generation));
+    return run === null ? null : { call, run, id: session.id };
   }
 
   #keepInput({ id, skill, digest, text, files, bot }: ExecutionCall, spent: string[]): StoredInput {
@@ -314,8 +314,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
   }
 
   protected override giveUp(): void {
-    const call = this.#calls.row();
-    const known = call === null ? null : this.#withRun(call);
+    const known = this.#withRun(this.#calls.row());
     if (known !== null) this.background(this.#stop(known, new ExecutionLost({ id: known.id }), "error"));
   }
 
@@ -347,8 +346,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
   }
 
   async #drive(attempt: CallAttempt, row: RunRow): Promise<void> {
-    const begun = this.#calls.row();
-    const known = begun === null ? null : this.#withRun(begun);
+    const known = this.#withRun(this.#calls.row());
     if (known === null || known.run.id !== row.id || known.run.settled_at !== null) return;
     const context = this.#context(known);
     try {
@@ -453,10 +451,8 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
   /** Removes R2 objects. Those that cannot be removed now are removed with the session. */
   #removeObjects(keys: readonly string[]): void {
     if (keys.length === 0) return;
-    const removed = removeObjects(this.#env.FILES, keys).catch((error: unknown) => {
-      this.log.fault({ event: "objects_not_removed" }, error);
-    });
-    this.background(removed);
+    const removed = removeObjects(this.#env.FILES, keys);
+    this.background(removed.catch(this.log.faults({ event: "objects_not_removed" })));
   }
 
   /** Empties the session, unless a new run began while R2 was being cleared. */
