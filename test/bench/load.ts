@@ -1,12 +1,23 @@
 /** Load and its figures: latencies of a repeated operation, measured alternately with its floor. */
 import { Agent, request } from "node:http";
 
-/** Latencies in ms, throughput in calls per second. */
-export interface Sample {
+/** Latencies in ms. */
+interface Latencies {
   p50: number;
   p90: number;
   p99: number;
+}
+
+/** Latencies, and throughput in calls per second. */
+export interface Sample extends Latencies {
   per_second: number;
+}
+
+export function latenciesOf(times: number[]): Latencies {
+  const sorted = times.toSorted((a, b) => a - b);
+  const at = (share: number): number =>
+    sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+  return { p50: at(0.5), p90: at(0.9), p99: at(0.99) };
 }
 
 /** Runs `once` `rounds` times, `concurrency` at a time. */
@@ -27,10 +38,7 @@ export async function load(
   };
   await Promise.all(Array.from({ length: concurrency }, lane));
   const seconds = (performance.now() - begun) / 1000;
-  times.sort((a, b) => a - b);
-  const at = (share: number): number =>
-    times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? Number.NaN;
-  return { p50: at(0.5), p90: at(0.9), p99: at(0.99), per_second: rounds / seconds };
+  return { ...latenciesOf(times), per_second: rounds / seconds };
 }
 
 /** Measures several in turns, so that all meet the same machine; returns the block of median p50 of each. */

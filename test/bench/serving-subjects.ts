@@ -91,7 +91,6 @@ function sharedSkills(upstream: string): Record<string, string> {
 function skills(upstream: string): Record<string, string> {
   return Object.fromEntries([
     ...Object.entries(sharedSkills(upstream)),
-    skill("slow", 'run: [python3, -S, -c, "import time; time.sleep(0.2)"]'),
     llm("plain", "bench"),
     llm("echo", "bench", tool("[/bin/echo]")),
     llm("fifty", "bench-50"),

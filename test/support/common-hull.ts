@@ -81,7 +81,10 @@ const KINDS = {
     // examples.test.ts checks what the first of these servers prints at its start (`printedFirst`).
     skills: join(REPO, "skills"),
     project: {
-      "hull.toml": `[llm]
+      // load.test.ts holds so many calls at once.
+      "hull.toml": `[runner]
+concurrency = 64
+[llm]
 mock_routes = true
 [workspace_tools]
 env = ["BUILD_NAME"]
