@@ -32,7 +32,8 @@ beforeAll(async () => {
   dir = await mkdtemp(join(SERVERS, "hull-package-"));
   await mkdir(join(dir, "node"));
   await symlink(process.execPath, join(dir, "node", "node"));
-  await run("npm", ["pack", "--silent", "--pack-destination", dir], { cwd: REPO });
+  // `npm ci` has run `prepare` already.
+  await run("npm", ["pack", "--silent", "--ignore-scripts", "--pack-destination", dir], { cwd: REPO });
   await writeFile(join(dir, "package.json"), '{"name": "of-a-user", "version": "1.0.0"}\n');
   await shell("npm install --no-audit --no-fund ./hullrun-*.tgz");
 }, 600_000);

@@ -334,7 +334,7 @@ export async function until<T>(
 ): Promise<T> {
   const end = Date.now() + limitMs;
   // Looking takes processor time that the awaited work needs too, so it happens less and less often.
-  for (let pause = 10; ; pause = Math.min(1.5 * pause, 100)) {
+  for (let pause = 10; ; pause = Math.min(1.5 * pause, 200)) {
     const value = await read();
     if (check(value)) return value;
     if (Date.now() > end) throw new Error(`still ${JSON.stringify(value)} after ${limitMs} ms`);
