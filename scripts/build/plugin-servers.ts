@@ -2,17 +2,13 @@
  * The MCP servers that a plugin expects: those of its `.mcp.json`, and of `mcpServers` in plugin.json or marketplace.json.
  * Its skills use those that hull.toml has under the same names (docs/mcp.md); Hull takes no address or command from here.
  */
-import { join, relative, resolve, sep } from "node:path";
+import { resolve } from "node:path";
 import * as z from "zod";
-import type { Diagnostic } from "../../src/skill/manifest.ts";
 import { serverNameFault, toolPrefix } from "../../src/skill/mcp-servers.ts";
 import { slugify } from "../../src/skill/slug.ts";
 import { isWithin, jsonIn, orNull, readRegular } from "./file-system.ts";
-import type { Plugin } from "./plugins.ts";
-import type { RootedDiagnostic } from "./roots.ts";
-import type { SkillFolder } from "./skill-folder.ts";
 
-const SERVERS_FILE = ".mcp.json";
+export const SERVERS_FILE = ".mcp.json";
 
 export interface ExpectedServer {
   /** In the form of hull.toml. */
@@ -60,41 +56,4 @@ function serversIn(file: string): z.infer<typeof servers> {
   const bytes = orNull(() => readRegular(file));
   const parsed = serversFile.safeParse(bytes === null ? {} : jsonIn(bytes));
   return parsed.success ? parsed.data : {};
-}
-
-/**
- * One finding for each plugin of these skills that expects servers which hull.toml does not have.
- * @param known names of the servers of hull.toml
- */
-export function missingServers(
-  folders: readonly SkillFolder[],
-  known: readonly string[],
-): RootedDiagnostic[] {
-  const has = new Set(known.map(toolPrefix));
-  const plugins = new Map<string, { root: string; plugin: Plugin }>();
-  for (const { root, plugin } of folders)
-    if (plugin !== undefined) plugins.set(plugin.path, { root, plugin });
-  return [...plugins.values()].flatMap(({ root, plugin }): RootedDiagnostic[] => {
-    const missing = plugin.servers.filter(({ name }) => !has.has(toolPrefix(name)));
-    if (missing.length === 0) return [];
-    const file = relative(root, join(plugin.path, SERVERS_FILE)).split(sep).join("/");
-    return [{ root, diagnostic: missingOf(plugin, missing, file) }];
-  });
-}
-
-function missingOf({ name }: Plugin, missing: readonly ExpectedServer[], file: string): Diagnostic {
-  const remotes = missing.filter((each) => !each.process);
-  const remote = remotes.find(({ url }) => url !== null) ?? remotes[0];
-  const names = missing.map((each) => each.name).join(", ");
-  return {
-    level: "info",
-    code: "plugin_mcp_servers",
-    skill: "",
-    file,
-    message: `The plugin ${name} expects MCP servers that hull.toml does not have, so its skills run without their tools: ${names}.`,
-    hint:
-      remote === undefined
-        ? "A server that is a process starts only from a skill's own folder: write it into mcp_servers of the skill."
-        : `Add those that you want to hull.toml, e.g. [mcp.servers.${remote.name}] with url = "${remote.url ?? "https://…"}", and their hosts to allowed_hosts in [mcp].`,
-  };
 }

@@ -173,7 +173,7 @@ export interface RunState {
 }
 
 /** The servers that one skill bound when it became active, and their tools. */
-export interface BoundServers {
+interface BoundServers {
   skill: string;
   servers: string[];
   tools: AgentTool[];
