@@ -239,14 +239,13 @@ export interface ProviderPassthrough {
   headers: { [name: string]: string };
 }
 
+/** The tool calls of a model's turn; of another message none. */
+export const callsOf = (message: Message): ToolCallBlock[] =>
+  message.role === "assistant" ? message.content.filter((block) => block.type === "tool_call") : [];
+
 /** Ids of all tool calls, in their order. */
-export function toolCallIds(history: readonly Message[]): string[] {
-  return history.flatMap((message) =>
-    message.role === "assistant"
-      ? message.content.flatMap((block) => (block.type === "tool_call" ? [block.id] : []))
-      : [],
-  );
-}
+export const toolCallIds = (history: readonly Message[]): string[] =>
+  history.flatMap(callsOf).map(({ id }) => id);
 
 /** The texts of all blocks of a kind, joined. */
 export function textOfBlocks(
@@ -263,13 +262,8 @@ export function refusalIn(block: Block): string | null {
 }
 
 /** The first refusal text of a turn; `null`: the model did not refuse. */
-export function refusalOf(blocks: readonly Block[]): string | null {
-  for (const block of blocks) {
-    const refusal = refusalIn(block);
-    if (refusal !== null) return refusal;
-  }
-  return null;
-}
+export const refusalOf = (blocks: readonly Block[]): string | null =>
+  blocks.map(refusalIn).find((refusal) => refusal !== null) ?? null;
 
 /** Whether the model refused, or a filter of its provider ended the answer. */
 export const isRefused = ({ stop_reason }: Pick<ModelTurn, "stop_reason">): boolean =>

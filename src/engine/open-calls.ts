@@ -1,6 +1,6 @@
 /** Calls of a conversation that have no results, and results that have no calls. Pure. */
 import { interruptedCall } from "./agent/texts.ts";
-import type { Message, ToolCallBlock, ToolResultMessage } from "./messages.ts";
+import { callsOf, type Message, type ToolCallBlock, type ToolResultMessage } from "./messages.ts";
 
 /**
  * The messages as providers require them: the results of each turn's calls directly after it. A call without a result,
@@ -24,8 +24,6 @@ export function openCall(messages: readonly Message[], id: string): ToolCallBloc
   return callsOf(turn).find((call) => call.id === id) ?? null;
 }
 
-const callsOf = (turn: Message): ToolCallBlock[] =>
-  turn.role === "assistant" ? turn.content.filter((block) => block.type === "tool_call") : [];
 const resultsIn = (messages: readonly Message[]): ToolResultMessage[] =>
   messages.flatMap((message) => (message.role === "tool" ? message.results : []));
 

@@ -42,15 +42,14 @@ export interface ReturnedShare {
   spent: Spent;
 }
 
+export const NOTHING_SPENT: Spent = { tokens: 0, cost_usd: 0 };
+
 /** The sum of all shares. */
-export function heldBy(shares: Shares = {}): Spent {
-  const held = { tokens: 0, cost_usd: 0 };
-  for (const { tokens, usd } of Object.values(shares)) {
-    held.tokens += tokens ?? 0;
-    held.cost_usd = sumUsd(held.cost_usd, usd ?? 0);
-  }
-  return held;
-}
+export const heldBy = (shares: Shares = {}): Spent =>
+  Object.values(shares).reduce(
+    (held, { tokens, usd }) => addSpent(held, { tokens: tokens ?? 0, cost_usd: usd ?? 0 }),
+    NOTHING_SPENT,
+  );
 
 /** What a task may use that asks for this much, and what it holds of these budgets. */
 export function shareOut(left: Share, asked: Share): { granted: Share; share: Share } {
@@ -62,7 +61,7 @@ export function shareOut(left: Share, asked: Share): { granted: Share; share: Sh
   return { granted, share };
 }
 
-export const addSpent = (before: Spent = { tokens: 0, cost_usd: 0 }, more: Spent): Spent => ({
+export const addSpent = (before: Spent = NOTHING_SPENT, more: Spent): Spent => ({
   tokens: before.tokens + more.tokens,
   ...addCost(before, more),
 });

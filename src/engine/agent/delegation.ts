@@ -99,7 +99,8 @@ export function narrowed(spec: AgentSpec, above: Ceilings, account: string): Age
   const dropped = [...new Set([...(policies.dropped ?? []), ...lost])];
   const bounds = intersectPolicies(above.policies?.ceiling ?? null, policies.ceiling ?? null);
   const ceiling = intersectPolicies(bounds, outer);
-  const deadline = earlier(spec.deadline, above.deadline ?? undefined);
+  const deadlines = [spec.deadline, above.deadline].filter((one) => one != null);
+  const [deadline] = deadlines.toSorted((a, b) => a.at - b.at);
   const further = termsOf(above.policies);
   const hooked = [...above.tool_hooks, ...(spec.tool_hooks ?? [])];
   const parent = above.session_id === null ? null : { session_id: above.session_id, run_id: above.run_id };
@@ -140,9 +141,4 @@ function termsOf(policies: RunPolicies | null): NonNullable<RunPolicies["above"]
   return approval_policy === null && permissions === null
     ? above
     : [...above, { approval_policy, permissions }];
-}
-
-function earlier(own: AgentSpec["deadline"], above: AgentSpec["deadline"]): AgentSpec["deadline"] {
-  if (own === undefined || above === undefined) return own ?? above;
-  return own.at <= above.at ? own : above;
 }

@@ -403,8 +403,8 @@ function intersected(a: string[] | null, b: string[] | null): string[] | null {
 /** The roots that lie within both lists. */
 function intersectedRoots(a: string[] | null, b: string[] | null): string[] | null {
   if (a === null || b === null) return a ?? b;
-  const inner = [...b.filter((root) => a.some((outer) => isWithin(normalised(root), outer)))];
-  const outer = [...a.filter((root) => b.some((other) => isWithin(normalised(root), other)))];
+  const inner = b.filter((root) => a.some((outer) => isWithin(normalised(root), outer)));
+  const outer = a.filter((root) => b.some((other) => isWithin(normalised(root), other)));
   return [...new Set([...inner, ...outer])];
 }
 

@@ -1,5 +1,5 @@
 /** What a run used, itself and through those below it. Pure. */
-import { addSpent, costIn, type Spent } from "../shares.ts";
+import { addSpent, costIn, NOTHING_SPENT, type Spent } from "../shares.ts";
 import { sumUsd } from "../usd.ts";
 import type { RunState } from "./state.ts";
 
@@ -14,9 +14,9 @@ export const ownSpent = ({ totals }: Pick<RunState, "totals">): Spent => ({
 });
 
 /** What the current wake of a daemon used. */
-export function spentInWake({ wakeFrom, delegated = NOTHING, ...run }: RunState): Spent {
+export function spentInWake({ wakeFrom, delegated = NOTHING_SPENT, ...run }: RunState): Spent {
   const own = ownSpent(run);
-  const from = wakeFrom ?? { ...NOTHING, delegated: NOTHING };
+  const from = wakeFrom ?? { ...NOTHING_SPENT, delegated: NOTHING_SPENT };
   // A wake that an earlier version of Hull began did not note what delegated runs had used.
   const { delegated: below = delegated } = from;
   return {
@@ -24,5 +24,3 @@ export function spentInWake({ wakeFrom, delegated = NOTHING, ...run }: RunState)
     cost_usd: sumUsd(own.cost_usd, -from.cost_usd, delegated.cost_usd, -below.cost_usd),
   };
 }
-
-const NOTHING: Spent = { tokens: 0, cost_usd: 0 };

@@ -1,4 +1,5 @@
 /** How a wake changes a daemon's run. Pure. */
+import { NOTHING_SPENT } from "../shares.ts";
 import type { Wake, WakeReason } from "./records.ts";
 import type { AgentSpec } from "./spec.ts";
 import { ownSpent } from "./spent.ts";
@@ -32,7 +33,7 @@ export const wakeOf = (reason: WakeReason, parts: Partial<Omit<Wake, "reason" | 
 /** Resets counters of a turn and repetitions, which do not add up over several wakes. */
 export function wokenRun(run: RunState): RunState {
   const { wakeReached: _, ...rest } = run;
-  const { delegated = { tokens: 0, cost_usd: 0 } } = run;
+  const { delegated = NOTHING_SPENT } = run;
   return {
     ...rest,
     wakeFrom: { ...ownSpent(run), delegated },

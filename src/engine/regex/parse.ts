@@ -234,14 +234,9 @@ class Parser {
     if (posix !== null) throw this.#refuse("POSIX classes are not supported");
     const character = this.#take();
     if (character === "") throw this.#refuse("there is a [ without its ]");
-    if (character === "\\") return this.#peek() === "b" ? this.#backspace() : this.#escaped();
+    if (character === "\\") return this.#eat("b") ? "\b" : this.#escaped();
     if (character.length > 1) throw this.#refuse("a class holds a character beyond U+FFFF");
     return character;
-  }
-
-  #backspace(): string {
-    this.#at++;
-    return "\b";
   }
 
   #peek(): string {

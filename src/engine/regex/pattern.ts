@@ -81,13 +81,8 @@ function best(parts: readonly Node[]): string[] | null {
   }
   candidates.push([run]);
   const shortest = (texts: readonly string[]): number => Math.min(...texts.map((text) => text.length));
-  return candidates
-    .filter((texts) => texts !== null)
-    .filter((texts) => shortest(texts) > 0)
-    .reduce<string[] | null>(
-      (most, texts) => (most === null || shortest(texts) > shortest(most) ? texts : most),
-      null,
-    );
+  const able = candidates.filter((texts) => texts !== null && shortest(texts) > 0);
+  return able.toSorted((a, b) => shortest(b ?? []) - shortest(a ?? []))[0] ?? null;
 }
 
 /** The only text that a node matches; `null`: there are several, or it depends on more than text. */

@@ -1,8 +1,9 @@
 /** Checks whether a run under way can continue with another graph, which must have all that its journal names. Pure. */
 
 import { canonicalJson } from "../../skill/canonical.ts";
+import { own } from "../../skill/json.ts";
 import type { GraphFinding } from "./answers.ts";
-import type { Graph, Node } from "./graph.ts";
+import type { Graph } from "./graph.ts";
 import { edgeTaken } from "./origin.ts";
 import type { WorkflowState } from "./state.ts";
 
@@ -15,11 +16,9 @@ export function migrationErrors(state: WorkflowState, graph: Graph): GraphFindin
     reported.add(path);
     findings.push({ path, node, message });
   };
-  const nodeOf = (id: string): Node | undefined =>
-    Object.hasOwn(graph.nodes, id) ? graph.nodes[id] : undefined;
   const present = (id: string, why: string): boolean => {
     const before = state.spec.graph.nodes[id];
-    const after = nodeOf(id);
+    const after = own(graph.nodes, id);
     if (after === undefined) refuse(id, `nodes.${id}`, `The node "${id}" is missing, and ${why}.`);
     else if (before !== undefined && before.kind !== after.kind)
       refuse(
@@ -41,7 +40,7 @@ export function migrationErrors(state: WorkflowState, graph: Graph): GraphFindin
     const { from, to, branch } = transition;
     const there = edgeTaken(graph.edges, transition) !== -1;
     const on = branch === null ? "" : ` on the branch ${branch}`;
-    if (!there && nodeOf(from) !== undefined && nodeOf(to) !== undefined)
+    if (!there && Object.hasOwn(graph.nodes, from) && Object.hasOwn(graph.nodes, to))
       refuse(
         from,
         `edges.${from}.${to}`,

@@ -2,7 +2,7 @@
 import * as z from "zod/mini";
 import { once } from "../../memo.ts";
 import { counted } from "../../plural.ts";
-import { isObject, objectOf, withoutNulls } from "../../skill/json.ts";
+import { isObject, objectOf, own, withoutNulls } from "../../skill/json.ts";
 import { schemaFaults } from "../../skill/json-schema.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { compactionMembers } from "../agent/compaction-members.ts";
@@ -172,7 +172,7 @@ const COMPENSATES: ReadonlySet<string> = new Set(["stage", "verify", "subagent"]
 
 function compensationErrors({ id, compensation }: Node, nodes: Graph["nodes"]): Said[] {
   if (compensation === undefined) return [];
-  const by = Object.hasOwn(nodes, compensation) ? nodes[compensation] : undefined;
+  const by = own(nodes, compensation);
   const message =
     by === undefined
       ? `The node "${id}" names the compensation "${compensation}", which is not a node.`
