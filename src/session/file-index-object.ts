@@ -6,7 +6,7 @@ import { once } from "../memo.ts";
 import { keepingAlarm } from "./keeping-alarm.ts";
 import { migrate } from "./migrate.ts";
 import { abortUploads, type StoredUpload } from "./r2-objects.ts";
-import { select } from "./tables.ts";
+import { select } from "./sql.ts";
 
 /** Keys to remove at once; R2 accepts 1000. */
 const BATCH = 500;

@@ -23,7 +23,7 @@ import { MIGRATIONS } from "./ledger/schema.ts";
 import { Slots } from "./ledger/slots.ts";
 import { Usage } from "./ledger/usage.ts";
 import { migrate } from "./migrate.ts";
-import { select } from "./tables.ts";
+import { select } from "./sql.ts";
 
 /** The window of a provider's rate, in ms. */
 const PROVIDER_WINDOW_MS = 60_000;

@@ -1,6 +1,6 @@
 /** A session's numbered rows: values in order. A long value takes several rows. */
 import { rowChunks } from "../long-values.ts";
-import { select } from "../tables.ts";
+import { select } from "../sql.ts";
 
 /** One stored value: its number, and the value if it is readable. */
 export type Row<T> = { seq: number; ok: true; value: T; bytes: number } | { seq: number; ok: false };

@@ -1,7 +1,7 @@
 /** The table of a session's runs. Only this class writes it, so it never reads a known row again. */
 import type { RunStatus } from "../../engine/run-status.ts";
 import type { LongValues } from "../long-values.ts";
-import { insertRow, select, updateRows } from "../tables.ts";
+import { insertRow, select, updateRows } from "../sql.ts";
 
 /** Name in `content` of a long memo of a run; the run's row then has an empty text. */
 const memoName = (run: string): string => `memo ${run}`;

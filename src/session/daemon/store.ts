@@ -4,7 +4,8 @@ import type { Schedule } from "../../engine/daemon/schedule.ts";
 import type { Json } from "../../skill/manifest.ts";
 import { Rows } from "../conversation/rows.ts";
 import { migrate } from "../migrate.ts";
-import { type Columns, insertRow, select, type Tables, updateRows } from "../tables.ts";
+import { type Columns, insertRow, select, updateRows } from "../sql.ts";
+import type { Tables } from "../tables.ts";
 import type { DaemonEvent } from "./answers.ts";
 import type { Webhook } from "./rpc.ts";
 

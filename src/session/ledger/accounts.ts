@@ -1,5 +1,5 @@
 /** Soft ledgers: the budget of a session, or of a caller without one, and what it has spent. */
-import { select } from "../tables.ts";
+import { select } from "../sql.ts";
 import type { Account, Charge, Refusal, ReserveRequest } from "./rpc.ts";
 
 export class Accounts {

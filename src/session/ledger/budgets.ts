@@ -1,5 +1,5 @@
 /** Hard limits, one per scope, and what each scope has spent in its current span. */
-import { insertRow, select } from "../tables.ts";
+import { insertRow, select } from "../sql.ts";
 import { periodEnd, periodStart } from "./period.ts";
 import type { Amount, Budget, Limits, Refusal, ReserveRequest, Spend, Subject, Window } from "./rpc.ts";
 import { scopesOf } from "./scope.ts";

@@ -1,5 +1,5 @@
 /** Counts requests and calls against rates, in SQLite. */
-import { select } from "../tables.ts";
+import { select } from "../sql.ts";
 import { type Rate, type RateSlot, slotAt, waitFor } from "./rate.ts";
 
 /** Old requests are removed at most once in this many ms. */

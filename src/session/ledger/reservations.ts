@@ -1,5 +1,5 @@
 /** The most that each call under way may take. A call whose end is not reported in time counts in full. */
-import { select } from "../tables.ts";
+import { select } from "../sql.ts";
 import type { Amount, Charge, ReserveRequest } from "./rpc.ts";
 import { rowsOf } from "./scope.ts";
 

@@ -2,7 +2,7 @@
  * Who holds the slots of a limited skill, in SQLite. A slot is leased: its holder renews the lease while the run lasts.
  * If the holder dies, the slot is free when the lease ends. Times in Unix ms.
  */
-import { select } from "../tables.ts";
+import { select } from "../sql.ts";
 
 /** The shortest and the longest wait that a refused caller is given, in seconds. */
 const MIN_WAIT_S = 1;

@@ -1,5 +1,5 @@
 /** What was spent, by day, skill, session, provider and model. */
-import { select } from "../tables.ts";
+import { select } from "../sql.ts";
 import { dayOf, HOUR_MS, periodStart } from "./period.ts";
 import type { Amount, Charge, Spend, UsageGroup, UsageQuery, UsageRow, Window } from "./rpc.ts";
 import { rowsOf } from "./scope.ts";

@@ -8,7 +8,7 @@ import type { Mock, MockCall } from "../../model/mock/mock.ts";
 import { nextMock, type Taken } from "../../model/mock/queue.ts";
 import { Rows } from "../conversation/rows.ts";
 import { hasSchema, migrate } from "../migrate.ts";
-import { select } from "../tables.ts";
+import { select } from "../sql.ts";
 
 const MIGRATIONS = [
   `CREATE TABLE scope (begun INTEGER NOT NULL, used_at INTEGER NOT NULL);

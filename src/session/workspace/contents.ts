@@ -3,7 +3,7 @@
  * stored under it. An object stays for a while after its last file is gone, so that readers can finish.
  */
 import { abortUploads, removeBelow, type StoredUpload } from "../r2-objects.ts";
-import { select } from "../tables.ts";
+import { select } from "../sql.ts";
 
 /** How long an upload may take, and how long a content that somebody is about to use is kept, in ms. */
 export const USE_MS = 3_600_000;

@@ -15,7 +15,7 @@ import type {
 import { madeBy, writeRefusal } from "../../run/workspace/write-rules.ts";
 import { WORKSPACE_LIMITS } from "../../tool/workspace-path.ts";
 import { hasSchema, migrate } from "../migrate.ts";
-import { select } from "../tables.ts";
+import { select } from "../sql.ts";
 import { Contents } from "./contents.ts";
 
 /** The table that holds the version of the workspace's tables. They are created with its first file. */
