@@ -86,15 +86,7 @@ export class SessionListing {
    * Writes the row of a new session after the session is on disk, so that the list shows no session that does not exist.
    */
   created(): void {
-    const note = async (): Promise<void> => {
-      await this.#store.sync();
-      const row = this.#store.session();
-      if (row === null || row.state === "deleted") return;
-      const rows = [{ tenant: row.tenant, session: listEntry(row) }];
-      this.#noteOwn(queueRows(this.#deployment, rows, this.#background));
-    };
-    this.#last = this.#last.then(note).catch(() => {});
-    this.#background(this.#last);
+    void this.#noteRuns([]);
   }
 
   /** Resolves when readers in this isolate find the new session. Readers in other isolates find it a moment later. */
@@ -237,8 +229,10 @@ export class SessionListing {
 
   /** Gives the rows to the collector; returns them instead if the session must write them itself. */
   async #giveAway(ids: readonly string[], itself: boolean): Promise<OwnRows | null> {
-    // Another object may send the row, and the list must not show a run that is not on disk.
-    if (this.#store.runs.live() !== null) await this.#store.sync();
+    // The session's own row may be unwritten: it is new or waited for the run's row, or an earlier write failed.
+    const isListed = (): boolean => this.#own !== null || this.#store.due.at("index") === null;
+    // Another object may send the rows, and the lists must not show a run or a session that is not on disk.
+    if (this.#store.runs.live() !== null || !isListed()) await this.#store.sync();
     const session = this.#store.session();
     if (session === null || session.state === "deleted") return null;
     const rows = ids.flatMap((id) => {
@@ -247,17 +241,15 @@ export class SessionListing {
       return [{ tenant: session.tenant, run: this.#lifecycle.runRow(row) }];
     });
     const other = await this.#lifecycle.entry();
-    // The session's own row may be unwritten: it waited for the run's row, or an earlier write failed.
-    const isListed = this.#own !== null || this.#store.due.at("index") === null;
-    if (other !== null || itself) return { rows, other, session: isListed ? null : session };
+    const own = isListed() ? null : session;
+    if (other !== null || itself) return { rows, other, session: own };
     // If the process dies before a run's end is on disk, the run continues, and its next end overwrites the row.
-    const notes = queueRows(this.#deployment, rows, this.#background);
-    this.#sent.push(...notes.map((note, i) => ({ run: rows[i]?.run.id ?? "", note })));
-    this.#confirmLater();
-    if (!isListed) {
-      const own = [{ tenant: session.tenant, session: listEntry(session) }];
-      this.#noteOwn(queueRows(this.#deployment, own, this.#background));
-    }
+    const owns = own === null ? [] : [{ tenant: own.tenant, session: listEntry(own) }];
+    const notes = queueRows(this.#deployment, [...rows, ...owns], this.#background);
+    const sent = notes.slice(0, rows.length);
+    this.#sent.push(...sent.map((note, i) => ({ run: rows[i]?.run.id ?? "", note })));
+    this.#own = notes[rows.length] ?? this.#own;
+    this.#confirming ??= setTimeout(() => this.#confirm(), CONFIRM_MS);
     return null;
   }
 
@@ -281,15 +273,6 @@ export class SessionListing {
     this.#runDue = false;
     // The session may have been removed in the meantime.
     if (this.#store.session() !== null) this.#store.due.set({ run_index: null });
-  }
-
-  #noteOwn([note]: readonly RowNote[]): void {
-    this.#own = note ?? null;
-    this.#confirmLater();
-  }
-
-  #confirmLater(): void {
-    this.#confirming ??= setTimeout(() => this.#confirm(), CONFIRM_MS);
   }
 
   /** Writes the rows that the collector has not stored by now. */
