@@ -95,20 +95,6 @@ export async function removeInBatches(remove: () => Promise<boolean>): Promise<v
   for (let batch = 0; batch < MAX_BATCHES; batch++) if (!(await remove())) return;
 }
 
-/** Selects the rows of a page: those after a position in the order of a column. */
-export interface RowsPage {
-  limit: number;
-  /** What the column has in the last row of the previous page; `null`: begin at the start. */
-  after: number | null;
-  ascending: boolean;
-}
-
-/** The end of a query whose parameter ?3 is `after` and whose ?4 is `limit`. */
-export function pagedBy(column: string, { ascending }: RowsPage): string {
-  const [beyond, order] = ascending ? [">", "ASC"] : ["<", "DESC"];
-  return `AND (?3 IS NULL OR ${column} ${beyond} ?3) ORDER BY ${column} ${order} LIMIT ?4`;
-}
-
 /** A page of rows, of which the query read one more than `limit`. @param nameOf where the page after this row begins */
 export function pageOfRows<T, Name = string>(
   found: readonly T[],

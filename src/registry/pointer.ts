@@ -10,7 +10,7 @@ import { CatalogUnreadable } from "../errors/request.ts";
 import { objectOf, textOf } from "../skill/json.ts";
 import type { CatalogPointer } from "../skill/manifest.ts";
 import { POINTER_KEY, pointerOf } from "./published.ts";
-import { putValue } from "./store.ts";
+import { putValue } from "./put-value.ts";
 
 /** The most catalogs in the pointer, which show a skill's earlier versions. */
 const MAX_EARLIER = 20;

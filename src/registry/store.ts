@@ -9,6 +9,7 @@ import { parsedFile } from "../skill/json-depth.ts";
 import { catalogShape, skillRecordShape } from "../skill/manifest.ts";
 import { MAX_KV_BYTES } from "./kv-limit.ts";
 import { UPLOADED } from "./published.ts";
+import { putValue } from "./put-value.ts";
 import { noteObjects } from "./uploaded-objects.ts";
 
 /** Stores one object named `<kind>/<sha256>` and returns its key. @throws BundleInvalid */
@@ -23,19 +24,6 @@ export async function storeObject(env: Bindings, name: string, bytes: Uint8Array
   const key = `${kind}:${digest}`;
   await putObject(env, key, bytes);
   return key;
-}
-
-/** The time in ms between two writes of a key that KV accepts. */
-const WRITES_APART_MS = 1100;
-
-/** Writes to KV. It refuses a second write of a key within a second, so a write that fails is repeated after that. */
-export async function putValue({ SKILLS }: Bindings, key: string, value: string | Uint8Array): Promise<void> {
-  try {
-    await SKILLS.put(key, value);
-  } catch {
-    await new Promise((resolve) => setTimeout(resolve, WRITES_APART_MS));
-    await SKILLS.put(key, value);
-  }
 }
 
 async function putObject(env: Bindings, key: string, bytes: Uint8Array): Promise<void> {

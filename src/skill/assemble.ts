@@ -6,7 +6,8 @@
 import { sha256 } from "../bytes.ts";
 import { blocksServing } from "./blocking-findings.ts";
 import { card, type Hash, makeRecord, type RecordExtras, type SourceFile } from "./bundle.ts";
-import { reportName, skillFileName } from "./file-text.ts";
+import { reportName } from "./file-findings.ts";
+import { skillFileName } from "./file-text.ts";
 import { Findings } from "./findings.ts";
 import { findHooks, type HookReader } from "./hooks.ts";
 import { SHIPPED } from "./known-providers.ts";

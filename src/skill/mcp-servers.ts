@@ -4,8 +4,9 @@ import { type Readers, readMapping, readSlots, wrongType } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import type { McpProcess, McpServer } from "./manifest.ts";
 import { MCP_PROCESS_FIELDS, MCP_SERVER_FIELDS } from "./manifest-fields.ts";
-import { templateVariables, variableFault } from "./placeholder.ts";
+import { templateVariables } from "./placeholder.ts";
 import { readHeaders, readTemplate } from "./proxy.ts";
+import { variableFault } from "./tool-env.ts";
 import { type Slot, stringOf } from "./tree.ts";
 
 /** The form of its name, so that `<server>__<tool>` is a valid tool name. */

@@ -3,7 +3,8 @@
  * of it. Import it lazily in the Worker, since it evaluates the `yaml` module.
  */
 import { type AgentSkillText, readAgentSkill, unifySpelling } from "./agent-skill.ts";
-import { decodeText, noteSize, reportEncoding, reportName } from "./file-text.ts";
+import { noteSize, reportEncoding, reportName } from "./file-findings.ts";
+import { decodeText } from "./file-text.ts";
 import { Findings } from "./findings.ts";
 import { readFrontmatter, reportRemedies } from "./frontmatter/read.ts";
 import type { Diagnostic } from "./manifest.ts";

@@ -16,7 +16,8 @@ import {
   warnUnknown,
   wrongType,
 } from "./fields.ts";
-import { decodeText, noteSize, reportEncoding } from "./file-text.ts";
+import { noteSize, reportEncoding } from "./file-findings.ts";
+import { decodeText } from "./file-text.ts";
 import { Findings } from "./findings.ts";
 import { FOREIGN_MODELS, warnMissed } from "./foreign-fields.ts";
 import { readFrontmatter, reportRemedies } from "./frontmatter/read.ts";

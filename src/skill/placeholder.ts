@@ -33,12 +33,6 @@ export function parseTemplate(template: string): { pieces: Piece[]; problem?: st
 /** Whether a variable is Hull's own, which no template and no process of a skill receives. */
 export const isReserved = (variable: string): boolean => /^(?:HULL|HUSK)_/.test(variable);
 
-/** Why no process of a skill gets a variable of this name; `null`: one may. */
-export function variableFault(name: string): string | null {
-  if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return "it is not the name of an environment variable";
-  return isReserved(name) ? "only Hull sets names that begin with HULL_ or HUSK_" : null;
-}
-
 /** Names of the variables in templates. */
 export function templateVariables(templates: readonly string[]): string[] {
   const pieces = templates.flatMap((template) => parseTemplate(template).pieces);

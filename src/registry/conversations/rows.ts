@@ -2,11 +2,12 @@
 
 import * as z from "zod/mini";
 import CONVERSATIONS from "../../../migrations/0011_conversations.sql?raw";
-import { pagedBy, type RowsPage, Tables } from "../../database.ts";
+import { Tables } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
 import { objectOf } from "../../skill/json.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
+import { pagedBy, type RowsPage } from "../rows-page.ts";
 
 const json = () =>
   z.pipe(

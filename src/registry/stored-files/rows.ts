@@ -5,8 +5,9 @@
 
 import * as z from "zod/mini";
 import STORED_FILES from "../../../migrations/0008_stored_files.sql?raw";
-import { pagedBy, type RowsPage, removeInBatches, Tables } from "../../database.ts";
+import { removeInBatches, Tables } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
+import { pagedBy, type RowsPage } from "../rows-page.ts";
 
 /** How long the row of an expired file stays, in ms. */
 const REMEMBERED_MS = 30 * 24 * 3_600_000;

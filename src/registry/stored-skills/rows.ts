@@ -1,9 +1,10 @@
 /** Stored skills and their versions in D1. Every query contains the tenant, so another tenant's id is unknown. */
 import * as z from "zod/mini";
 import { fromHex } from "../../bytes.ts";
-import { pagedBy, type RowsPage, type Statement } from "../../database.ts";
+import type { Statement } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
 import type { StoredSkillUpload } from "../../skill/stored-skill.ts";
+import { pagedBy, type RowsPage } from "../rows-page.ts";
 import { skillTables, storeBundle } from "./bundles.ts";
 
 /** The most findings that are stored. */

@@ -1,0 +1,35 @@
+/** Findings about SKILL.md as a file: its name, its encoding, its size. */
+import type { Findings } from "./findings.ts";
+
+const LONG_LINES = 500;
+const LARGE_BYTES = 100 * 1024;
+
+/** Reports that a file is too long to be good for the models that read it. */
+export function noteSize(findings: Findings, text: string, body: string): void {
+  const lines = body.split("\n").length;
+  const hint = "Move details into files that the body names, to be read when they are needed.";
+  if (lines > LONG_LINES)
+    findings.info("body_long", {}, `The body has ${lines} lines; up to ${LONG_LINES} are recommended.`, hint);
+  const { length } = new TextEncoder().encode(text);
+  if (length > LARGE_BYTES)
+    findings.warning(
+      "file_large",
+      {},
+      `SKILL.md has ${length} bytes; a model reads all of them together.`,
+      hint,
+    );
+}
+
+/** Reports that SKILL.md has another name. */
+export function reportName(findings: Findings, name: string): void {
+  const message = `The file is called ${name}; other readers of skills look for SKILL.md.`;
+  findings.warning("file_name_case", {}, message, "Rename it to SKILL.md.");
+}
+
+/** Reports that a file is not UTF-8. @param refused whether that is an error */
+export function reportEncoding(findings: Findings, refused: boolean): void {
+  const hint = "Save the file as UTF-8.";
+  if (refused) findings.error("encoding", {}, "SKILL.md is not valid UTF-8.", hint);
+  else
+    findings.warning("encoding", {}, "SKILL.md is not valid UTF-8; Hull reads other bytes as U+FFFD.", hint);
+}
