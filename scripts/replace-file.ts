@@ -12,13 +12,8 @@ const TEMPORARY = /^(.+)\.[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\.tmp$/;
  * Writes a file next to the old one, which it then replaces: after a crash or on a full disk the file is the old or the
  * new one, never a part. Of several writers at once the last one wins. A link stays a link, and the file keeps its
  * mode. A refusal of the system has the file's path.
- * @param newMode of a file that does not exist yet
  */
-export async function replaceFile(
-  path: string,
-  content: string | Uint8Array,
-  newMode = 0o666,
-): Promise<void> {
+export async function replaceFile(path: string, content: string | Uint8Array): Promise<void> {
   const target = await realpath(path).catch(() => path);
   const mode = await stat(target).then(
     (found) => found.mode,
@@ -26,7 +21,7 @@ export async function replaceFile(
   );
   const temporary = `${target}.${randomUUID()}.tmp`;
   try {
-    await writeFile(temporary, content, { mode: newMode });
+    await writeFile(temporary, content);
     if (mode !== null) await chmod(temporary, mode);
     await rename(temporary, target);
   } catch (error) {

@@ -1,7 +1,7 @@
 /** The key that seals secrets of tool configuration locally: made once, kept with the sealed secrets. */
+import { rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { readIfThere } from "../read-if-there.ts";
-import { replaceFile } from "../replace-file.ts";
 import { randomSecret } from "./random-secret.ts";
 
 export const SECRET_KEY_FILE = "secret.key";
@@ -12,6 +12,9 @@ export async function secretKey(stateDir: string): Promise<string> {
   const kept = (await readIfThere(path))?.toString("utf8").trim() ?? "";
   if (kept !== "") return kept;
   const key = randomSecret();
-  await replaceFile(path, key, 0o600);
+  // Renamed when it is whole: nobody gets back what a full disk or a crash left of a key.
+  const temporary = `${path}.new`;
+  await writeFile(temporary, key, { mode: 0o600 });
+  await rename(temporary, path);
   return key;
 }
