@@ -33,7 +33,9 @@ describe("the body of a request", () => {
     );
     const read = sources("src/http/**/*.ts").flatMap(([file, text]) =>
       Array.from(
-        text.matchAll(/\b(?:readJson|readJsonIfAny|vendorBody|vendorBodyIfAny)\(\s*[\w.]+,\s*(\w+)/g),
+        text.matchAll(
+          /\b(?:(?:readJson|readJsonIfAny|vendorBody|vendorBodyIfAny)\(\s*[\w.]+,|modelBody(?:IfAny)?\()\s*(\w+)/g,
+        ),
         ([, name = ""]) => [file, name],
       ),
     );
