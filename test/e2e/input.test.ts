@@ -25,6 +25,7 @@ const { hull } = await commonHull({
     '[bash, -c, \'echo ran >> "$HOME/ran"; cat "$HULL_INPUT_FILE"\']',
     "input: file\ninput_mime: [text/csv, image/*]\n",
   ),
+  ...skill("toml", "[cat]", "input_mime: [application/toml]\n"),
   ...skill("none", "[bash, -c, 'echo \"<$(cat)>\"']", "input: none\n"),
   ...skill("ten", "[cat]", "max_input_bytes: 10\n"),
   ...skill("ten-file", "[wc, -c]", "input: file\nmax_input_bytes: 10\n"),
@@ -71,6 +72,15 @@ describe("text", () => {
   ])("S61, S62, S64: %s %j is %i", async (type, body, status, members) => {
     const response = await send("text", type, body);
     expect([response.status, await json(response)]).toMatchObject([status, members]);
+  });
+
+  test("a text skill takes the types that its input_mime names, and names them where it refuses others", async () => {
+    const taken = await send("toml", "application/toml", "a = 1");
+    expect([taken.status, await taken.text()]).toEqual([200, "a = 1"]);
+    const refused = await send("toml", "image/png", "PNG");
+    const accepted = ["text/*", "application/json", "multipart/form-data", "application/toml"];
+    expect([refused.status, await json(refused)]).toMatchObject([415, { accepted }]);
+    expect((await send("text", "application/toml", "a = 1")).status).toBe(415);
   });
 
   test("invalid UTF-8 is 400 bad_encoding", async () => {

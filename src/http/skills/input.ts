@@ -78,12 +78,18 @@ export async function readInput(
   const asked = anyFile && manifest.input_schema === undefined ? queryText(request) : null;
   if (asked !== null) return rawFile(request, asked, limit, type, state);
   if (isJson(type)) return jsonInput(request, manifest, limit);
-  if (anyFile && type !== "" && !isText(type)) return rawFile(request, null, limit, type, state);
-  if (type !== "" && !isText(type)) throw new UnsupportedMediaType({ type, accepted: TEXT_ACCEPTED });
+  if (type !== "" && !isText(type) && !isNamed(manifest, type)) {
+    if (anyFile) return rawFile(request, null, limit, type, state);
+    throw new UnsupportedMediaType({ type, accepted: [...TEXT_ACCEPTED, ...manifest.input_mime] });
+  }
   const bytes = await readBody(request, limit);
   decodeUtf8(bytes, "The body");
   return { text: bytes, files: [], ids: [] };
 }
+
+/** Whether a text skill itself names this type, e.g. `application/toml`. */
+const isNamed = ({ input_mime }: Manifest, type: string): boolean =>
+  input_mime.length > 0 && accepts(input_mime, type);
 
 function queryInput(request: Request, manifest: Manifest): SentInput {
   if (manifest.input === "file") throw new FileRequired({ hint: "Files cannot be sent with GET." });
