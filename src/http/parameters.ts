@@ -19,7 +19,7 @@ export function oneOf<T extends string>(
   const given = query.get(name);
   const value = values.find((one) => one === given);
   if (given === null || value !== undefined) return value ?? null;
-  throw refused(name, `one of ${values.join(", ")}`, given);
+  throw refused(name, values.length === 2 ? values.join(" or ") : `one of ${values.join(", ")}`, given);
 }
 
 /** The value of a boolean parameter; `false` if it is absent. @throws BadRequest */
