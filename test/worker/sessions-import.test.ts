@@ -190,6 +190,16 @@ it("results are injected after their calls, and no others", async () => {
   await refused(result("a"));
 });
 
+it("a session that takes no message says so, whatever the message", async () => {
+  const path = await session();
+  const message = { role: "tool", tool_call_id: "gone", content: "x" };
+  const inject = async () => codeOf(await post(`${path}/inject`, { message }));
+  await run(path, "go", { tools: [ASK], mock: asking });
+  expect(await inject()).toEqual([409, "run_in_progress"]);
+  await post(`${path}/close`);
+  expect(await inject()).toEqual([409, "session_not_active"]);
+});
+
 it("text that only a summary has comes before the messages", async () => {
   const from = {
     transcript: {

@@ -100,11 +100,11 @@ function conversationHandlers(conversation: Conversation): Handlers<Conversation
     forks.set(name, { hash, made });
     await made.finally(() => forks.delete(name));
   };
-  /** Stores records that change the conversation. */
-  const change = (records: readonly AgentRecordBody[]): SessionView => {
+  /** Stores records that change the conversation. They are made once it is clear that it may change. */
+  const change = (records: () => readonly AgentRecordBody[]): SessionView => {
     conversation.checkActive();
     conversation.checkIdle();
-    log.add(records, { write: () => store.touch(log.now()) });
+    log.add(records(), { write: () => store.touch(log.now()) });
     return conversation.view();
   };
   return {
@@ -132,20 +132,20 @@ function conversationHandlers(conversation: Conversation): Handlers<Conversation
       const woken = runs.wake(wakeOf("resume"));
       return { ...conversation.view(), woken };
     }),
-    reset: once(() => change([{ type: "session_reset" }])),
+    reset: once(() => change(() => [{ type: "session_reset" }])),
     trim: once(({ keep_last }) =>
-      change([{ type: "session_trimmed", keep_last: tailOf(log.state().visible, keep_last) }]),
+      change(() => [{ type: "session_trimmed", keep_last: tailOf(log.state().visible, keep_last) }]),
     ),
-    add: once(({ messages }) => {
-      const { visible } = log.state();
-      return change(
-        messages.map((message) => ({
+    add: once(({ messages }) =>
+      change(() => {
+        const { visible } = log.state();
+        return messages.map((message) => ({
           type: "message_added",
           message: fitting(visible, message),
           source: "inject",
-        })),
-      );
-    }),
+        }));
+      }),
+    ),
     keep: within(async ({ request, ...call }, _, caller) => {
       await conversation.unchanging();
       const row = await conversation.ready(caller);
