@@ -15,9 +15,10 @@ export class ToolOutput {
 
   constructor(callId: string, redactor: Redactor, emit: (event: RunEvent) => void) {
     const text = (stream: Stream) =>
-      new DeltaText(redactor, async (piece) =>
-        emit({ event: "tool_output", data: { call_id: callId, stream, ...piece } }),
-      );
+      new DeltaText(redactor, async (piece) => {
+        // A call does not wait for whoever reads its output.
+        emit({ event: "tool_output", data: { call_id: callId, stream, ...piece } });
+      });
     this.#streams = { emit: text("emit"), stdout: text("stdout"), stderr: text("stderr") };
   }
 
