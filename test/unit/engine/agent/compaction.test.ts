@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { applyAgentRecord } from "../../../../src/engine/agent/apply.ts";
 import {
+  compactionRecord,
   dueCompaction,
   estimateTokens,
   planCompaction,
@@ -341,5 +342,28 @@ describe("in a run", () => {
     const before = { ...EMPTY_SESSION, visible: state.visible, summary: state.summary };
     const after = applyAgentRecord(before, { v: 1, at: 0, type: "compacted", run: null, compacted: done });
     expect(after.summary).toBe(`${state.summary}\n\nfurther`);
+  });
+});
+
+it("the record of a compaction has no messages", () => {
+  const archived = [user("one")];
+  const rest = {
+    mode: "manual" as const,
+    strategy: "truncate",
+    archived_messages: 1,
+    estimated_tokens_before: 10,
+    keep_first: 0,
+    keep_last: 0,
+  };
+  const plan = { ...rest, engine_strategy: "truncate" as const, archived, summary: null };
+  expect(compactionRecord(archived, null, plan, "They met.")).toEqual({
+    type: "compacted",
+    run: null,
+    compacted: {
+      ...rest,
+      engine_strategy: "truncate",
+      summary: "They met.",
+      estimated_tokens_after: expect.any(Number),
+    },
   });
 });

@@ -174,3 +174,16 @@ describe("a capability policy", () => {
     },
   );
 });
+
+it.each<["once" | "session", number]>([
+  ["once", 0],
+  ["session", 1],
+])("an approval for the scope %s grants later calls: %i", async (scope, grants) => {
+  const spec = { tools: [edit], ...policies({ approval_policy: { require_approval: ["edit"] } }) };
+  const { run, state } = await play({ spec, replies: [call()] });
+  const approval = run.calls[0]?.approval?.id ?? expect.fail();
+  const of = { v: 1, at: 0, run: "run_1", approval, scope } as const;
+  const decided = { ...of, type: "approval_decided", decision: "approve", reason: null } as const;
+  const after = applyAgentRecord(state, decided);
+  expect([after.grants.length, after.run?.calls[0]?.approval?.decision]).toEqual([grants, "approve"]);
+});

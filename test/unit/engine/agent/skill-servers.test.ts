@@ -1,6 +1,8 @@
 /** MCP servers that skills bind while they are active or loaded. */
 import { expect, test } from "vitest";
 import { fold } from "../../../../src/engine/agent/apply.ts";
+import { allTools } from "../../../../src/engine/agent/session-tools.ts";
+import { skillChanges } from "../../../../src/engine/agent/skill-changes.ts";
 import { bindingWarnings } from "../../../../src/engine/agent/skill-servers.ts";
 import type { AgentTool } from "../../../../src/engine/agent/spec.ts";
 import { eventsOf } from "../../../../src/run/agent/events.ts";
@@ -120,4 +122,34 @@ test("the session's next run has the skill active from the start, and binds the 
   const state = goOn(first, { run_id: "run_2", skills: [DOCS], prompt: says("hm") });
   const second = await play({ state, replies: ["ok"], bind: () => BOUND });
   expect([offered(second.requests[0] ?? expect.fail())[0], binds(second)]).toEqual(["wiki__find", 1]);
+});
+
+test("a skill that is also loaded keeps its servers when it is deactivated", async () => {
+  const { run, state } = await play({ spec: { skills: [DOCS], prompt: says("the docs") }, replies: ["ok"] });
+  const bound = [{ skill: "docs", servers: ["wiki"], tools: [remote("wiki__find")] }];
+  const changes = (loaded: string[]) => {
+    const before = { ...state, run: { ...run, active: ["docs"], loaded, bound } };
+    const at = { v: 1 as const, at: 0, run: "run_1", iteration: 1 };
+    const record = {
+      ...at,
+      type: "skills_matched" as const,
+      strategy: "metadata",
+      reassess: true,
+      candidates: [],
+      active: [],
+      warnings: [],
+    };
+    return skillChanges({ record, before, after: before }).map(({ event }) => event);
+  };
+  expect(changes(["docs"])).toEqual(["skill_deactivated"]);
+  expect(changes([])).toEqual(["skill_deactivated", "skill_mcp_unbound"]);
+});
+
+test("of tools with one name that of the run counts, then that of the session", async () => {
+  const spec = { tools: [tool("a")] };
+  const { run } = await play({ spec, replies: ["ok"] });
+  const [a, b] = [tool("a", { kind: "edit" }), tool("b", { kind: "edit" })];
+  const bound = [{ skill: "docs", servers: ["wiki"], tools: [remote("a"), remote("b"), remote("c")] }];
+  const all = allTools({ ...run, tools: [a, b], bound });
+  expect(all).toEqual([...spec.tools, b, remote("c")]);
 });

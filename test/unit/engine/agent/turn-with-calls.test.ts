@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { AgentSpec } from "../../../../src/engine/agent/spec.ts";
 import type { Message } from "../../../../src/engine/messages.ts";
-import { goOn, play, type Reply, tool, toolTexts, userTexts } from "./harness.ts";
+import { goOn, play, type Reply, received, tool, toolTexts, userTexts } from "./harness.ts";
 
 const DONE = "##DONE##";
 const verified: Partial<AgentSpec> = {
@@ -150,4 +150,11 @@ it.each<[string, Partial<AgentSpec>, string[], string[]]>([
     said.filter((text) => !system.includes(text)),
     unsaid.filter((text) => system.includes(text)),
   ]).toEqual([[], []]);
+});
+
+it("another phase does not end a run for which a message waits", async () => {
+  const spec = { persistent: true, break_unless_phase: "plan" };
+  const replies = ["next_phase: act", "next_phase: act"];
+  const { run, requests } = await play({ spec, replies, incoming: { 1: [received("wait")] } });
+  expect([run.status, requests.length]).toEqual(["done", 2]);
 });
