@@ -34,3 +34,38 @@ it("keeps the long memos of several runs apart, and removes a run's own", async 
     expect(names).toEqual([{ name: "memo r1" }]);
   });
 });
+
+it("has nothing before its first row and after its removal, and reads no table then", async () => {
+  await inWorld({ replies: ["one"] }, async (world) => {
+    const { store } = world;
+    const asked = (): unknown[] => [
+      store.lastRecord(),
+      [...store.records(0)],
+      store.lastRowsWith(9, "x", 1),
+      store.shortRows(9, "x"),
+      store.lastRecords(0, 10).whole,
+      store.lastEvent(),
+      store.events(0),
+      store.event(1),
+      store.runs.live(),
+      store.runs.find("r1"),
+      store.runs.list(2, 9),
+      store.due.list(),
+      store.due.at("watch"),
+      store.checkpoint(),
+      store.children(),
+    ];
+    const nothing = [0, [], [], [], true, 0, [], null, null, null, [], [], null, null, []];
+    expect(asked()).toEqual(nothing);
+    expect(() =>
+      store.transaction(() => {
+        throw new Error("the writes fail");
+      }),
+    ).toThrow("the writes fail");
+    expect(asked()).toEqual(nothing);
+    await world.open();
+    await world.run("r1", "go");
+    await store.clear();
+    expect(asked()).toEqual(nothing);
+  });
+});
