@@ -2,6 +2,7 @@
  * The meta-schema of JSON Schema 2020-12 (https://json-schema.org/draft/2020-12), keyword by keyword. With it the build
  * can check a skill's `input_schema` without generated code, and embed it in an OpenAPI document. Pure.
  */
+import { percentDecoded } from "../bytes.ts";
 import { isObject, own } from "./json.ts";
 import type { Json, JsonObject } from "./manifest.ts";
 
@@ -152,16 +153,10 @@ export function referredPart(reference: string, document: Json): Json | undefine
   if (!/^#(?:\/|$)/.test(reference)) return undefined;
   let part: Json | undefined = document;
   for (const step of reference.split("/").slice(1)) {
-    const name = percentDecoded(step)?.replaceAll("~1", "/").replaceAll("~0", "~") ?? "";
-    part = Array.isArray(part) ? part[Number(name)] : isObject(part) ? own(part, name) : undefined;
+    const name = percentDecoded(step)?.replaceAll("~1", "/").replaceAll("~0", "~");
+    if (name === undefined) return undefined;
+    if (Array.isArray(part)) part = /^(?:0|[1-9]\d*)$/.test(name) ? part[Number(name)] : undefined;
+    else part = isObject(part) ? own(part, name) : undefined;
   }
   return part;
-}
-
-function percentDecoded(text: string): string | null {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return null;
-  }
 }
