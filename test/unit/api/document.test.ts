@@ -5,6 +5,7 @@ import { buildRoots } from "../../../scripts/build/build.ts";
 import { REPO_DIR } from "../../../scripts/dev/paths.ts";
 import { addSkills } from "../../../src/api/add-skills.ts";
 import { openapiDocument } from "../../../src/api/document.ts";
+import { pathParameters } from "../../../src/api/path-parameters.ts";
 import * as budget from "../../../src/errors/budget.ts";
 import * as daemon from "../../../src/errors/daemon.ts";
 import * as provider from "../../../src/errors/provider.ts";
@@ -355,4 +356,15 @@ describe("S54: the OpenAPI document", () => {
     // The document has Hull's own routes, whatever is served.
     expect(length(many) - length([])).toBeLessThan(870_000);
   });
+});
+
+it.each<[string, (string | undefined)[]]>([
+  ["/sessions/{id}/files/{path}", ["^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$", undefined]],
+  ["/sessions/{id}/runs/{run}", ["^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$", undefined]],
+  ["/executions/{id}", [undefined]],
+  ["/workflows/{skill}/{name}", [undefined, "^[A-Za-z0-9][A-Za-z0-9._@-]{0,140}$"]],
+])("the parameters of the path %s have their forms", (path, patterns) => {
+  const schemas = pathParameters(path).map(({ schema }) => schema);
+  expect(schemas).toMatchObject(patterns.map((pattern) => (pattern === undefined ? {} : { pattern })));
+  expect(pathParameters(path).map(({ name }) => `{${String(name)}}`)).toEqual(path.match(/\{\w+\}/g));
 });

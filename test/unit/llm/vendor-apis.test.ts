@@ -149,6 +149,33 @@ it("results of functions follow their calls, whatever comes between, each once",
   ]);
 });
 
+it("the free text of a custom tool's call is its input", () => {
+  const call = { type: "custom_tool_call", call_id: "c", name: "run", input: "print(1)" };
+  const { messages } = readItems([call], String);
+  const args = { input: "print(1)" };
+  expect(messages).toEqual([
+    {
+      role: "assistant",
+      content: [{ type: "tool_call", id: "c", name: "run", arguments: args, raw: JSON.stringify(args) }],
+    },
+  ]);
+});
+
+it.each([
+  [{ type: "container_reference", container_id: "c" }, "[hull: no output]"],
+  [{ type: "local" }, ""],
+])("only commands that Hull ran say that they have no output: %j", (environment, content) => {
+  const call = { type: "shell_call", call_id: "c", action: { commands: ["true"] }, environment };
+  const outcome = { type: "exit", exit_code: 0 };
+  const result = {
+    type: "shell_call_output",
+    call_id: "c",
+    output: [{ stdout: "", stderr: "", outcome }],
+  };
+  const { messages } = readItems([call, result], String);
+  expect(messages[1]).toMatchObject({ results: [{ call_id: "c", name: "shell", content }] });
+});
+
 it("a data URL may have parameters", () => {
   const file_data = "data:text/plain;charset=utf-8;base64,aGk=";
   const { messages } = readChat([{ role: "user", content: [{ type: "file", file: { file_data } }] }]);

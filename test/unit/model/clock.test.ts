@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
-import { SharedClock } from "../../../src/model/clock.ts";
+import { SharedClock, systemClock } from "../../../src/model/clock.ts";
 
 /** What fired, once `count` limits have. */
 function noting(count: number): { note: (name: string) => () => void; fired: Promise<string[]> } {
@@ -11,6 +11,15 @@ function noting(count: number): { note: (name: string) => () => void; fired: Pro
   };
   return { note, fired: promise };
 }
+
+test.each([true, false])("a wait rejects with its signal's reason, aborted before: %s", async (before) => {
+  const stop = new AbortController();
+  const left = new RangeError("left");
+  if (before) stop.abort(left);
+  const wait = systemClock.sleep(60_000, stop.signal);
+  stop.abort(left);
+  await expect(wait).rejects.toBe(left);
+});
 
 describe("a clock whose limits share a timer", () => {
   test("fires each limit once, also one set by another, and no cancelled one", async () => {
