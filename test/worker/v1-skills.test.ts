@@ -365,6 +365,11 @@ describe("an upload that is taken", () => {
     ]);
   });
 
+  it("reads no field that it does not know, however long", async () => {
+    const response = await create(form(FOX, { of_another_client: "x".repeat(5000) }), GA);
+    expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('"id"')]);
+  });
+
   it("finds no fault with a folder that the upload does not have", async () => {
     const response = await create(form([["SKILL.md", skill()]]));
     expect([response.status, response.headers.get("x-hull-diagnostics")]).toEqual([200, null]);
