@@ -77,14 +77,14 @@ export const reads = (
   { outcome = "The answer", ...more }: Further & { outcome?: string } = {},
 ): Operation => ({ tag, summary, answers: { 200: answer(outcome, json(shape)) }, ...more });
 
-/** An operation that answers with a page of a list. @param shape of the page */
+/** An operation that answers with a page of a list. @param shape of the page @param usual items per page */
 export const lists = (
   tag: Operation["tag"],
   summary: string,
   shape: Schema,
-  { parameters = [], ...more }: Further = {},
+  { parameters = [], usual, ...more }: Further & { usual?: number } = {},
 ): Operation =>
-  reads(tag, summary, shape, { outcome: "The page", parameters: [...paged(), ...parameters], ...more });
+  reads(tag, summary, shape, { outcome: "The page", parameters: [...paged(usual), ...parameters], ...more });
 
 /** An operation that follows events. */
 export const follows = (tag: Operation["tag"], summary: string): Operation => ({

@@ -116,8 +116,10 @@ export const SESSION_OPERATIONS = {
     { outcome: "The sums" },
   ),
   getIndexedRun: ofSession("One run of that list", "IndexedRun", { outcome: "The run" }),
-  traceExecution: lists("sessions", "The steps of an execution's run so far; a script has none", "Trace"),
-  traceRun: lists("sessions", "The steps of a run so far", "Trace"),
+  traceExecution: lists("sessions", "The steps of an execution's run so far; a script has none", "Trace", {
+    usual: 200,
+  }),
+  traceRun: lists("sessions", "The steps of a run so far", "Trace", { usual: 200 }),
   followRun: follows("sessions", "Events of a run: those so far, then future ones, up to its end"),
   listSessions: lists("sessions", "The tenant's sessions, the newest first", "Sessions", {
     parameters: [
