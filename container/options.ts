@@ -64,9 +64,9 @@ const flags = z.object({
   memoryBytes: optional(1024 ** 2, MOST),
   maxProcesses: optional(1, 4_194_304),
   /** Whether handlers of tools that declare no network get none; otherwise they have the network of every process. */
-  network: z._default(word(["declared", "open"]), "declared"),
+  network: z.pipe(text("declared"), word(["declared", "open"])),
   /** Whether the packages of Python handlers may be fetched; null: if processes reach the network. */
-  installs: z._default(z.nullable(SWITCH), null),
+  installs: z.pipe(text(null), z.nullable(SWITCH)),
   /** Time limit of one installation of packages. */
   installMs: z._default(integer(1, 3_600_000), 180_000),
   /** Exit when stdin ends, because the runner's parent is then gone. */
