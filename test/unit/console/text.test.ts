@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { duration, money, pretty } from "../../../src/console/text.ts";
+import { duration, folded, money, pretty } from "../../../src/console/text.ts";
 
 test.each([
   [0, "0 ms"],
@@ -28,4 +28,9 @@ test.each([
 ])("JSON shows the characters of %j that change or hide text as escapes", (value, shown) => {
   expect(pretty(value)).toBe(shown);
   if (typeof value !== "string") expect(JSON.parse(shown)).toEqual(value);
+});
+
+test("a folded text may read from right to left, JSON never", () => {
+  expect(String(folded("a", "text"))).toContain('<pre tabindex="0" dir="auto">text</pre>');
+  expect(String(folded("a", { b: 1 }))).toContain('<pre tabindex="0">{');
 });

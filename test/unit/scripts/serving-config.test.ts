@@ -1,0 +1,43 @@
+import { tmpdir } from "node:os";
+import { expect, test } from "vitest";
+import { eventsOf } from "../../../scripts/admin-client.ts";
+import { loadConfig } from "../../../scripts/config.ts";
+import { remoteAction } from "../../../scripts/remote-action.ts";
+import { runnerFlags, servingConfig } from "../../../scripts/serving-config.ts";
+
+const config = await loadConfig(tmpdir());
+const served = (changes: Partial<typeof config>) =>
+  JSON.parse(
+    servingConfig(
+      { config: { ...config, ...changes }, dir: "/a", roots: [], models: { file: {}, root: {} } },
+      { loopback: true, hosts: [] },
+    ),
+  );
+
+test("a rate limit that hull.toml switches off is null, an absent one is left to the Worker", () => {
+  expect(served({ rate_limit: "none" }).rate_limit).toBe(null);
+  expect(served({ rate_limit: null })).not.toHaveProperty("rate_limit");
+});
+
+test("the runner's flags name what differs from its own defaults", () => {
+  const { runner } = config;
+  expect(runnerFlags(runner)).not.toContain("--network");
+  const flags = runnerFlags({ ...runner, network: "open", installs: false, concurrency: 3 });
+  expect(flags.slice(-6)).toEqual(["--network", "open", "--installs", "off", "--concurrency", "3"]);
+});
+
+test("events keep characters that are cut between two pieces of an answer", async () => {
+  const bytes = new TextEncoder().encode("event: delta\ndata: é\n\n");
+  const answer = new Response(ReadableStream.from([bytes.slice(0, 20), bytes.slice(20)]));
+  const events = await Array.fromAsync(eventsOf(answer));
+  expect(events).toMatchObject([{ event: "delta", data: "é" }]);
+});
+
+test("only the actions that a command names need no id", () => {
+  const actions = { add: 1, revoke: 2 };
+  const usage = { question: "Which?", hint: "", alone: ["add"] };
+  expect(remoteAction(actions, ["add"], usage)).toMatchObject({ name: "add", action: 1 });
+  expect(remoteAction(actions, ["revoke", "k"], usage)).toMatchObject({ id: "k", action: 2 });
+  expect(() => remoteAction(actions, ["add", "k"], usage)).toThrow("Which?");
+  expect(() => remoteAction(actions, ["revoke"], usage)).toThrow("Which?");
+});
