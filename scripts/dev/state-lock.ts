@@ -2,20 +2,10 @@
  * Only one server at a time may use a folder of state: two servers on the same objects would fire every alarm twice and
  * undo each other's writes. The lock is a file that names a process; it means nothing once that process is gone.
  */
-import {
-  access,
-  chmod,
-  link,
-  readdir,
-  readFile,
-  readlink,
-  realpath,
-  rename,
-  rm,
-  writeFile,
-} from "node:fs/promises";
+import { access, chmod, link, readdir, readFile, readlink, realpath, rm, writeFile } from "node:fs/promises";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { STATE_MARK } from "../build/skill-folder.ts";
 import { CommandError, EXIT } from "../command.ts";
 import { makeFolder } from "../make-folder.ts";
@@ -26,7 +16,8 @@ import { SECRET_KEY_FILE } from "./secret-key.ts";
 const LOCK_FILE = "server.lock";
 const ADDRESS_FILE = "server.url";
 /** If several find the lock of a dead process, some must try again. */
-const TRIES = 5;
+const TRIES = 10;
+const PAUSE_MS = 20;
 
 interface Holder {
   pid: number;
@@ -58,7 +49,7 @@ export async function lockState(stateDir: string): Promise<() => Promise<void>> 
       }
       const found = await checkUnlocked(stateDir);
       isAfterDeath = true;
-      await leaveBehind(file, found);
+      await removeOld(file, found, own);
     }
   } finally {
     await rm(own, { force: true });
@@ -155,16 +146,24 @@ async function made(file: string, from: string): Promise<boolean> {
   }
 }
 
-/** Moves an old lock away, and moves it back if another server has replaced it meanwhile. */
-async function leaveBehind(file: string, old: string | null): Promise<void> {
-  const aside = `${file}.${process.pid}.old`;
-  const moved = await rename(file, aside).then(
-    () => true,
-    () => false,
-  );
-  if (!moved) return;
-  if ((await readFile(aside, "utf8")) !== old) await made(file, aside);
-  await rm(aside, { force: true });
+/**
+ * Removes the lock of a dead server. Only one process does so at a time: another one, which has read the old lock too, could
+ * otherwise remove the lock that a third has just made.
+ * @param own a file that names this process
+ */
+async function removeOld(file: string, old: string | null, own: string): Promise<void> {
+  const guard = `${file}.removal`;
+  if (!(await made(guard, own))) {
+    const remover = holderOf(await readFile(guard, "utf8").catch(() => ""));
+    if (await lives(remover)) await setTimeout(PAUSE_MS);
+    else await rm(guard, { force: true });
+    return;
+  }
+  try {
+    if ((await readFile(file, "utf8").catch(() => null)) === old) await rm(file, { force: true });
+  } finally {
+    await rm(guard, { force: true });
+  }
 }
 
 async function lives({ pid, began }: Holder): Promise<boolean> {
