@@ -1,6 +1,6 @@
 /** A folder of state belongs to one living process, whatever earlier ones left. */
 import { execFile, spawnSync } from "node:child_process";
-import { chmodSync, existsSync, readdirSync, statSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
@@ -71,6 +71,19 @@ test("if many find an old lock, one of them gets the folder", async () => {
   const said = all.map(({ stdout }) => stdout.trim()).sort();
   expect(said).toEqual(["had", ...Array<string>(5).fill("state_in_use")]);
   expect(existsSync(join(dir, "server.lock"))).toBe(true);
+});
+
+test("only one process removes the lock of a dead server; one that died over it is not in the way", async () => {
+  const dir = folder();
+  const old = JSON.stringify({ pid: gone(), began: "1" });
+  put(dir, "server.lock", old);
+  put(dir, "server.lock.removal", JSON.stringify({ pid: process.pid, began: null }));
+  await expect(lockState(dir)).rejects.toMatchObject({ code: "state_in_use" });
+  expect(readFileSync(join(dir, "server.lock"), "utf8")).toBe(old);
+  put(dir, "server.lock.removal", old);
+  const giveBack = await lockState(dir);
+  expect(existsSync(join(dir, "server.lock.removal"))).toBe(false);
+  await giveBack();
 });
 
 test("the address of a living server is found, and no other one", async () => {
