@@ -5,6 +5,7 @@ import { nearest } from "../src/skill/match.ts";
 import { RootMissing } from "./build/scan.ts";
 import { type Command, CommandError, EXIT, usageError } from "./command.ts";
 import { isSystemError, systemError } from "./system-error.ts";
+import { writeError, writeOut } from "./terminal-text.ts";
 
 /** In the order of the overview. */
 const COMMANDS: { name: string; aliases: readonly string[]; load: () => Promise<{ command: Command }> }[] = [
@@ -87,11 +88,9 @@ function report(error: unknown, json: boolean): number {
   const failure = describe(error);
   if (json) {
     const { code, message: detail, hint } = failure;
-    process.stdout.write(`${JSON.stringify({ code, detail, ...(hint === undefined ? {} : { hint }) })}\n`);
+    writeOut(`${JSON.stringify({ code, detail, ...(hint === undefined ? {} : { hint }) })}\n`);
   } else {
-    process.stderr.write(
-      `hull: ${failure.message}\n${failure.hint === undefined ? "" : `  ${failure.hint}\n`}`,
-    );
+    writeError(`hull: ${failure.message}\n${failure.hint === undefined ? "" : `  ${failure.hint}\n`}`);
   }
   return failure.exit;
 }

@@ -1,11 +1,11 @@
 /** The output of commands that call a server. */
 import { EXIT } from "./command.ts";
 import { table } from "./table.ts";
-import { terminalText } from "./terminal-text.ts";
+import { writeOut } from "./terminal-text.ts";
 
 /** The output of a command that did what it should: with `json` the server's answer, otherwise a text for people. */
 export function print(json: boolean, value: object, text: string): number {
-  process.stdout.write(terminalText(json ? `${JSON.stringify(value, null, 2)}\n` : text, process.stdout));
+  writeOut(json ? `${JSON.stringify(value, null, 2)}\n` : text);
   return EXIT.ok;
 }
 

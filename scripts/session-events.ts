@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type AdminClient, eventsOf, SERVER_FLAGS } from "./admin-client.ts";
 import { EventPrinter } from "./call/event-printer.ts";
 import { SWITCH, usageError, VALUE } from "./command.ts";
+import { writeOut } from "./terminal-text.ts";
 
 /** Flags of the commands that show the events of a session. */
 export const FOLLOW_FLAGS = { ...SERVER_FLAGS, after: VALUE, json: SWITCH };
@@ -75,7 +76,7 @@ export async function tailSession(
   const printer = new EventPrinter();
   await followSession(server, path, after, (received) => {
     const { event, data } = received;
-    if (json) process.stdout.write(`${JSON.stringify(received)}\n`);
+    if (json) writeOut(`${JSON.stringify(received)}\n`);
     else {
       printer.print(event, data);
       if (event === "round" || event === "done") printer.print("delta", { text: "\n" });

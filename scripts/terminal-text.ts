@@ -10,3 +10,10 @@ const CONTROL = /[^\P{Cc}\t\n]/gu;
 export function terminalText(text: string, stream: { isTTY?: boolean }): string {
   return stream.isTTY === true ? text.replaceAll("\r\n", "\n").replace(CONTROL, "\ufffd") : text;
 }
+
+/** Writes a text to stdout, as `terminalText` shows it. */
+export const writeOut = (text: string): void => void process.stdout.write(terminalText(text, process.stdout));
+
+/** Writes a text to stderr, as `terminalText` shows it. */
+export const writeError = (text: string): void =>
+  void process.stderr.write(terminalText(text, process.stderr));

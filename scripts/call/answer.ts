@@ -2,7 +2,7 @@
 import { basename } from "node:path";
 import { brokenOff, eventsOf, problemOf, wholeOf, withFindings } from "../admin-client.ts";
 import { EXIT, type ExitCode } from "../command.ts";
-import { terminalText } from "../terminal-text.ts";
+import { writeError, writeOut } from "../terminal-text.ts";
 import { EventPrinter } from "./event-printer.ts";
 import type { OutFolder } from "./out-folder.ts";
 
@@ -32,7 +32,7 @@ export async function printAnswer(
   const bytes = await wholeOf(response);
   if (!response.ok) return printFailure(bytes.toString("utf8"), response.status, options);
   const note = response.headers.get("x-hull-note");
-  if (note !== null) process.stderr.write(`${decodeURIComponent(note)}\n`);
+  if (note !== null) writeError(`${decodeURIComponent(note)}\n`);
   const name = fileName(response.headers.get("content-disposition") ?? "");
   if (name !== null) return (await out.write(ownName(name), bytes)) ? EXIT.ok : EXIT.failed;
   const isJson = response.headers.get("content-type") === "application/json";
@@ -42,11 +42,12 @@ export async function printAnswer(
     const text = made === null ? bytes : Buffer.from(made.text);
     // Only a model's answer has this header. A script may colour its own text, so its control characters stay.
     const ofModel = response.headers.has("x-hull-finish-reason");
-    process.stdout.write(ofModel ? terminalText(text.toString("utf8"), process.stdout) : text);
+    if (ofModel) writeOut(text.toString("utf8"));
+    else process.stdout.write(text);
     if (process.stdout.isTTY && text.at(-1) !== 0x0a) process.stdout.write("\n");
     return writeMade(made?.files ?? listedFiles(response.headers.get("x-hull-files") ?? ""), options);
   }
-  if (several.note !== "") process.stderr.write(`${several.note.trimEnd()}\n`);
+  if (several.note !== "") writeError(`${several.note.trimEnd()}\n`);
   let exit: ExitCode = EXIT.ok;
   for (const { filename, dataBase64, url = "" } of several.files) {
     const name = ownName(filename);
@@ -145,12 +146,11 @@ export async function printStream(response: Response, options: AnswerOptions): P
 
 function printFailure(text: string, status: number, { json }: AnswerOptions, withStderr = true): number {
   const failure = { status, ...problemOf(text) };
-  if (json) process.stdout.write(`${text}\n`);
+  if (json) writeOut(`${text}\n`);
   else {
-    const stderr = withStderr && failure.stderr ? `${failure.stderr.trimEnd()}\n` : "";
-    process.stderr.write(
-      `${stderr}hull: ${withFindings(failure.detail, failure.errors)} [${failure.code}]\n`,
-    );
+    // A script may colour its own text.
+    if (withStderr && failure.stderr) process.stderr.write(`${failure.stderr.trimEnd()}\n`);
+    writeError(`hull: ${withFindings(failure.detail, failure.errors)} [${failure.code}]\n`);
   }
   return exitOf(failure);
 }

@@ -1,5 +1,5 @@
 /** Shows the events of a run: text on stdout; actions of tools and other facts for people on stderr. */
-import { terminalText } from "../terminal-text.ts";
+import { terminalText, writeError } from "../terminal-text.ts";
 
 export class EventPrinter {
   /** Whether the last line of text on stdout is still open. */
@@ -9,7 +9,7 @@ export class EventPrinter {
     // A sub-agent's text is for the run above it.
     if ((event === "delta" || event === "round") && value.parent_run_id !== undefined) return;
     const note = noteOf(event, value);
-    if (note !== null) this.say(terminalText(note, process.stderr));
+    if (note !== null) this.say(note);
     // Only a model's text has a round. A script may colour its own text.
     else if (event === "delta" && typeof value.text === "string")
       this.#text(value.round === undefined ? value.text : terminalText(value.text, process.stdout));
@@ -20,7 +20,7 @@ export class EventPrinter {
   /** Prints a line on stderr. A terminal shows both streams, so there the line must not continue a line of the text. */
   say(line: string): void {
     if (process.stderr.isTTY) this.endLine();
-    process.stderr.write(`${line}\n`);
+    writeError(`${line}\n`);
   }
 
   /** In a terminal, ends the open line of the text. */

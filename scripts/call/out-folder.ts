@@ -10,7 +10,7 @@ import { counted } from "../../src/plural.ts";
 import { type CommandError, usageError } from "../command.ts";
 import { makeFolder } from "../make-folder.ts";
 import { isSystemError, reasonOf } from "../system-error.ts";
-import { terminalText } from "../terminal-text.ts";
+import { writeError } from "../terminal-text.ts";
 
 /** The characters that common systems permit in a file's name. */
 const MAX_NAME_BYTES = 255;
@@ -109,5 +109,5 @@ function numbered(path: string, n: number): string {
 }
 
 function say(line: string): void {
-  process.stderr.write(`${terminalText(line, process.stderr)}\n`);
+  writeError(`${line}\n`);
 }

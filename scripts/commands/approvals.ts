@@ -7,6 +7,7 @@ import { CommandError, defineCommand, EXIT, SWITCH, usageError, VALUE } from "..
 import { actionProblem } from "../remote-action.ts";
 import { print } from "../report.ts";
 import { table } from "../table.ts";
+import { writeOut } from "../terminal-text.ts";
 
 type ListedApproval = Approvals["data"][number];
 
@@ -59,7 +60,7 @@ ls without a session asks all active sessions. approve approves exactly the argu
       ...(values.reason === undefined ? {} : { reason: values.reason }),
     });
     const done = decision === "approve" ? "Approved" : "Denied";
-    process.stdout.write(`${done} ${approval.tool}(${JSON.stringify(approval.arguments)}).\n`);
+    writeOut(`${done} ${approval.tool}(${JSON.stringify(approval.arguments)}).\n`);
     return EXIT.ok;
   },
 });

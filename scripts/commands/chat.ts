@@ -4,7 +4,7 @@ import { type AdminClient, pathOf, serverOf } from "../admin-client.ts";
 import { type Approval, cancelRun, decide, RUN_FLAGS, runBody, streamRun } from "../agent-run.ts";
 import { CommandError, defineCommand, EXIT, usageError } from "../command.ts";
 import { shellWord } from "../shell-word.ts";
-import { terminalText } from "../terminal-text.ts";
+import { terminalText, writeError } from "../terminal-text.ts";
 import { stdinLines } from "../utf8-text.ts";
 
 export const command = defineCommand({
@@ -56,7 +56,7 @@ for hull approvals. Hull keeps the session.
             process.stderr.write("There is no run to cancel.\n");
           },
           (error: unknown) => {
-            process.stderr.write(`hull: The run was not cancelled: ${messageOf(error)}\n`);
+            writeError(`hull: The run was not cancelled: ${messageOf(error)}\n`);
             process.stderr.write("Ctrl-C again leaves it.\n");
           },
         );
@@ -132,7 +132,7 @@ async function outcome(run: Promise<number>, goesOn: boolean): Promise<number> {
     return await run;
   } catch (error) {
     if (!goesOn || !(error instanceof CommandError) || error.exit === EXIT.unreachable) throw error;
-    process.stderr.write(`hull: ${error.message}\n`);
+    writeError(`hull: ${error.message}\n`);
     return error.exit;
   }
 }
@@ -156,7 +156,7 @@ async function ask(
       ...(/^a/i.test(answer.trim()) ? { scope: "session" } : {}),
     });
   } catch (error) {
-    process.stderr.write(`hull: ${messageOf(error)}\n`);
+    writeError(`hull: ${messageOf(error)}\n`);
   }
 }
 

@@ -2,6 +2,7 @@
 import { pathOf, serverOf } from "../admin-client.ts";
 import { defineCommand, EXIT, SWITCH, usageError } from "../command.ts";
 import { eventNumber, FOLLOW_FLAGS, followSession, type SessionEvent } from "../session-events.ts";
+import { writeOut } from "../terminal-text.ts";
 
 export const command = defineCommand({
   name: "logs",
@@ -37,7 +38,7 @@ Each line is an event of the session: its number, its name and its main facts, c
     if (!follow && after >= last_event) return EXIT.ok;
     await followSession(server, path, after, (event) => {
       const line = values.json === true ? JSON.stringify(event) : lineOf(event, values.verbose === true);
-      process.stdout.write(`${line}\n`);
+      writeOut(`${line}\n`);
       return !follow && event.seq >= last_event;
     });
     return EXIT.ok;

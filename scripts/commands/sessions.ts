@@ -6,6 +6,7 @@ import { type ActionInput, actionInput, printList, remoteAction } from "../remot
 import { factTable, print } from "../report.ts";
 import { FOLLOW_FLAGS, type SessionEvent, tailSession } from "../session-events.ts";
 import { table } from "../table.ts";
+import { writeOut } from "../terminal-text.ts";
 import { textOrStdin } from "../utf8-text.ts";
 
 const DELIVERIES = ["interrupt_immediate", "finish_step", "wait_for_completion"];
@@ -97,7 +98,7 @@ async function show({ server, path, json }: Wanted): Promise<number> {
     ...(rows.length === 0 ? [] : [table([["RUN", "STATUS", "CREATED", "SETTLED"], ...rows])]),
     ...(transcript === "" ? [] : [`${transcript.trimEnd()}\n`]),
   ];
-  process.stdout.write(shown.join("\n"));
+  writeOut(shown.join("\n"));
   return EXIT.ok;
 }
 

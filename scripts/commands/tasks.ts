@@ -4,6 +4,7 @@ import { defineCommand, EXIT, timeoutMs, VALUE } from "../command.ts";
 import { type ActionInput, actionInput, asking, printList, remoteAction, tailing } from "../remote-action.ts";
 import { endedLine, factTable, print } from "../report.ts";
 import { FOLLOW_FLAGS, type SessionEvent } from "../session-events.ts";
+import { writeError, writeOut } from "../terminal-text.ts";
 import { textOrStdin } from "../utf8-text.ts";
 
 type ListedTask = Pick<TaskHandle, "id" | "name" | "mode" | "status" | "parent_task_id" | "created_at">;
@@ -87,10 +88,10 @@ async function wait({ server, id, timeout_ms, json }: Wanted): Promise<number> {
   const { status, result, error } = task;
   const text = result?.summary ?? result?.visible_text ?? "";
   if (json) print(true, task, "");
-  else process.stdout.write(endedLine(text));
+  else writeOut(endedLine(text));
   if (!json && status !== "completed") {
     const why = error === null ? "" : `: ${error.detail} [${error.code}]`;
-    process.stderr.write(`The task is ${status}${why}\n`);
+    writeError(`The task is ${status}${why}\n`);
   }
   if (status === "running" || status === "awaiting") return EXIT.timed_out;
   return status === "completed" ? EXIT.ok : EXIT.failed;

@@ -13,6 +13,7 @@ import { printList, remoteAction } from "../remote-action.ts";
 import { endedLine, factTable, print } from "../report.ts";
 import { followSession } from "../session-events.ts";
 import { table } from "../table.ts";
+import { writeError, writeOut } from "../terminal-text.ts";
 import { findTests } from "../workflow-test/find.ts";
 import { type CaseResult, runCase } from "../workflow-test/run-case.ts";
 import { readTestFile } from "../workflow-test/test-file.ts";
@@ -123,7 +124,7 @@ async function test({ server, paths, timeout_ms, json }: Wanted): Promise<number
   const results: CaseResult[] = [];
   const report = (result: CaseResult): void => {
     results.push(result);
-    if (!json) process.stdout.write(resultText(result));
+    if (!json) writeOut(resultText(result));
   };
   await inOrder(cases, (one) => runCase(server, one, timeout_ms), report);
   const failed = results.filter(({ ok }) => !ok).length;
@@ -207,7 +208,7 @@ async function toEnd(server: AdminClient, json: boolean, path: string, body: obj
   const last = artifacts.at(-1);
   const said = last === undefined ? "" : (last.text ?? JSON.stringify(last.data, null, 2));
   print(json, { ...begun, status, run, artifacts, transcript }, endedLine(said));
-  process.stderr.write(`${id}: ${run.explanation}\n`);
+  writeError(`${id}: ${run.explanation}\n`);
   return status === "completed" ? EXIT.ok : EXIT.failed;
 }
 

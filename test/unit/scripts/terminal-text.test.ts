@@ -1,10 +1,15 @@
 /** What models, tools and users write does nothing to a terminal. */
+import { createServer } from "node:http";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { EventPrinter } from "../../../scripts/call/event-printer.ts";
+import { command as approvals } from "../../../scripts/commands/approvals.ts";
+import { command as logs } from "../../../scripts/commands/logs.ts";
+import { command as sessions } from "../../../scripts/commands/sessions.ts";
+import { command as tasks } from "../../../scripts/commands/tasks.ts";
 import { print } from "../../../scripts/report.ts";
 
-/** What is written to streams of this kind. */
-function written(isTTY: boolean, write: () => void): string {
+/** Collects what is written to streams of this kind from now on. */
+function listen(isTTY: boolean): () => string {
   let text = "";
   for (const stream of [process.stdout, process.stderr]) {
     const before = stream.isTTY;
@@ -18,8 +23,14 @@ function written(isTTY: boolean, write: () => void): string {
       spy.mockRestore();
     });
   }
+  return () => text;
+}
+
+/** What is written to streams of this kind. */
+function written(isTTY: boolean, write: () => void): string {
+  const text = listen(isTTY);
   write();
-  return text;
+  return text();
 }
 
 /** Two events and a list. */
@@ -77,3 +88,50 @@ test("a script may colour its output", () => {
   new EventPrinter().print("delta", { text: "\u001b[31mred" });
   expect(write).toHaveBeenCalledWith("\u001b[31mred");
 });
+
+const HOSTILE = "x\u001b[2J\u009b8m";
+const TASK = { status: "failed", result: { summary: HOSTILE }, error: { code: "c", detail: HOSTILE } };
+const EVENT = { type: "delta", seq: 1, ts: "2026-01-01T00:00:00.000Z", run_id: "r", text: HOSTILE, round: 1 };
+const APPROVAL = { id: "a", tool: HOSTILE, arguments: { to: HOSTILE }, arguments_digest: "d" };
+const ANSWERS: Record<string, string> = {
+  "GET /sessions/s": JSON.stringify({ id: "s", last_event: 1 }),
+  "GET /sessions/s/runs": JSON.stringify({
+    data: [{ run_id: "r", status: HOSTILE }],
+    has_more: false,
+    next: null,
+  }),
+  "GET /sessions/s/transcript": HOSTILE,
+  "GET /sessions/s/events": `id: 1\nevent: delta\ndata: ${JSON.stringify(EVENT)}\n\nid: 2\nevent: done\ndata: {"ok":true}\n\n`,
+  "GET /sessions/s/approvals": JSON.stringify({ data: [APPROVAL] }),
+  "POST /sessions/s/approvals/a": "{}",
+  "POST /tasks/wait": JSON.stringify(TASK),
+};
+
+test.for([
+  ["sessions show", sessions, ["show", "s"]],
+  ["sessions tail", sessions, ["tail", "s", "--after", "0", "--run"]],
+  ["logs", logs, ["s"]],
+  ["logs --json", logs, ["s", "--json"]],
+  ["tasks wait", tasks, ["wait", "t"]],
+  ["approvals approve", approvals, ["approve", "s", "a"]],
+] as const)(
+  "attack: hull %s shows what others wrote, and no control character",
+  async ([, command, words]) => {
+    const server = createServer(({ method, url = "" }, response) => {
+      const answer = ANSWERS[`${method} ${url.split("?")[0]}`];
+      response.writeHead(answer === undefined ? 404 : 200, {
+        "x-request-id": "req",
+        "content-type": url.includes("/events") ? "text/event-stream" : "application/json",
+      });
+      response.end(answer ?? "{}");
+    });
+    await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+    onTestFinished(() => void server.close());
+    const address = server.address();
+    const port = typeof address === "object" ? address?.port : 0;
+    const text = listen(true);
+    await command.run([...words, "--url", `http://127.0.0.1:${port}`]);
+    expect(text()).toContain(shown);
+    expect(text()).not.toMatch(/[\u001b\u009b]/);
+  },
+);
