@@ -64,11 +64,14 @@ export async function eventAnswer(
   return eventStream(body.stream, headers);
 }
 
+/** For a work that brings its input along. */
+const NO_INPUT = { text: null, files: [] };
+
 interface StreamedRun {
   headers: Record<string, string>;
   /** Members of the event `start` in addition to the ids. */
   about: Record<string, unknown>;
-  run: (handle: Omit<OperationHandle, "input">) => Promise<RunOutput>;
+  run: (handle: OperationHandle) => Promise<RunOutput>;
   /** Members of the event `done` in addition to `ok`; `null`: the run failed. */
   done: (output: RunOutput | null) => Record<string, unknown>;
 }
@@ -89,14 +92,15 @@ export function runEvents(
       seq += 1;
       await body.write(formatEvent(context.redacted(data), event, `${id}:${seq}`));
     };
-    const handle = {
+    const handle: OperationHandle = {
       id,
       context,
+      input: NO_INPUT,
       signal,
       durable: null,
       streaming: true,
       keep: false,
-      started(more: Record<string, unknown> = {}) {
+      started(more = {}) {
         const data = { execution_id: id, request_id: context.requestId, ...about, ...more };
         void send({ event: "start", data });
         begin();
@@ -116,9 +120,6 @@ export function runEvents(
     };
   });
 }
-
-/** For operations, whose request itself is passed along. */
-export const NO_INPUT = { text: null, files: [] };
 
 /** The handle of a run that nobody watches, and that ends with its process. */
 export const silentHandle = (context: RequestContext, id: string, signal: AbortSignal): OperationHandle => ({

@@ -3,6 +3,11 @@
  * restarts.
  */
 import { ExecutionNotFound } from "../errors/request.ts";
+import { HullError } from "../errors.ts";
+import { digested } from "../run/digest.ts";
+import { keepTemporary } from "../run/files.ts";
+import type { RunInput } from "../run/handle.ts";
+import { type BodyStorage, type Content, HeldBodies } from "../run/large-body.ts";
 import { withRetries } from "../run/with-retries.ts";
 import type { SessionRpc } from "../session/conversation/rpc.ts";
 import type { RunTrace } from "../session/conversation/trace.ts";
@@ -70,4 +75,50 @@ export function executionOf(context: RequestContext, id: string, caller = caller
     cancel: async (keeps = false): Promise<"cancelled" | "removed" | "ended"> =>
       found(await (keeps ? ask : once)(async (object) => await object.cancel(caller, keeps))),
   };
+}
+
+/** The error that ended a run. */
+export function storedError({ error, operator }: Extract<ExecutionAnswer, { ok: false }>): HullError {
+  return new HullError(error, operator);
+}
+
+interface TakenInput {
+  text: Content | null;
+  files: { filename: string | null; mime: string; content: Content }[];
+  /** SHA-256 (hex) of each content, beginning with the text. */
+  hashes: string[];
+}
+
+/**
+ * Reads an input to its end. The run that the caller begins with it takes over what is stored in R2. If none begins, the
+ * tenant's file index removes it a day later.
+ * @param folder in R2, for large parts
+ */
+export async function takeInput(
+  { env, tenant }: RequestContext,
+  id: string,
+  input: RunInput,
+  folder: "executions" | "responses" = "executions",
+): Promise<TakenInput> {
+  const storage: BodyStorage = {
+    bucket: env.FILES,
+    key: () => `${folder}/${id}/input-${crypto.randomUUID()}`,
+    note: (key, uploadId) => keepTemporary(env, tenant, key, uploadId),
+  };
+  const bodies = new HeldBodies(storage);
+  const hashes: string[] = [];
+  for (const body of [
+    ...(input.text === null ? [] : [input.text]),
+    ...input.files.map((file) => file.body),
+  ]) {
+    const { body: passed, sha256 } = digested(body instanceof Uint8Array ? [body] : body);
+    await bodies.add(passed);
+    hashes.push(await sha256);
+  }
+  const contents = [...bodies.contents];
+  const text = input.text === null ? null : (contents.shift() ?? null);
+  const files = input.files.map(({ filename, mime }, index) => {
+    return { filename, mime, content: contents[index] ?? new Uint8Array(0) };
+  });
+  return { text, files, hashes };
 }

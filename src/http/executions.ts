@@ -1,19 +1,18 @@
 /** `/executions`: state, result, events and end of idempotent and asynchronous calls. */
 import type { ShownExecution } from "../api/answers/skills.ts";
-import { BadRequest } from "../errors/request.ts";
-import { HullError, toProblem } from "../errors.ts";
+import { toProblem } from "../errors.ts";
 import { parseWithOffset } from "../run/json.ts";
 import type { RunSteps } from "../session/conversation/answers.ts";
 import type { RunTrace } from "../session/conversation/trace.ts";
-import type { ExecutionAnswer, ExecutionEvents, ExecutionStatus } from "../session/unlisted/rpc.ts";
+import type { ExecutionStatus } from "../session/unlisted/rpc.ts";
 import { isTextType } from "../skill/media.ts";
 import type { RequestContext } from "./context.ts";
-import { executionOf } from "./execution-client.ts";
+import { executionOf, storedError } from "./execution-client.ts";
 import { jsonNow, numberedPage, numericCursor, pageLimit } from "./page.ts";
 import type { Params } from "./routes.ts";
 import { mediaType } from "./skills/media-type.ts";
 import { withShortList } from "./skills/produced-files.ts";
-import { eventStream } from "./sse.ts";
+import { eventStream, lastSeen } from "./sse.ts";
 
 /** A longer result is not part of the status document, which then has the result's URL. */
 const MAX_INLINE_BYTES = 1024 * 1024;
@@ -60,15 +59,13 @@ export async function getExecutionResult(context: RequestContext, { id = "" }: P
   return withShortList(new Response(answer.body, { headers: { ...headers, ...answer.headers } }));
 }
 
-/** The error that ended a run. */
-export function storedError({ error, operator }: Extract<ExecutionAnswer, { ok: false }>): HullError {
-  return new HullError(error, operator);
-}
-
 /** `GET /executions/:id/events`: the events after `Last-Event-ID` or `?after=`, or all; follows to the end. */
 export async function getExecutionEvents(context: RequestContext, { id = "" }: Params): Promise<Response> {
-  const after = afterOf(context.request, id);
-  return eventsResponse(context, id, await executionOf(context, id).follow(after, false), {});
+  const after = lastSeen(context.request, id) ?? 0;
+  const events = await executionOf(context, id).follow(after, false);
+  if (!events.ok) throw storedError(events);
+  context.log.execution_id = id;
+  return eventStream(events.body, { "x-hull-execution-id": id });
 }
 
 /** `GET /executions/:id/trace`: the run's steps so far, a page at a time; a script has none. */
@@ -91,37 +88,4 @@ export async function deleteExecution(context: RequestContext, params: Params): 
   const { id = "" } = params;
   const done = await executionOf(context, id).cancel();
   return done === "removed" ? new Response(null, { status: 204 }) : getExecution(context, params);
-}
-
-/** The number of the client's last event; 0 if it has none. @throws BadRequest */
-export function afterOf(request: Request, id: string): number {
-  return lastSeen(request, id) ?? 0;
-}
-
-/** The same, but `null` if the client states no number. @throws BadRequest */
-export function lastSeen(request: Request, id: string): number | null {
-  const last = request.headers.get("last-event-id");
-  const text = last === null ? new URL(request.url).searchParams.get("after") : ownNumber(last, id);
-  if (text === null) return null;
-  const after = Number(text);
-  if (/^\d{1,15}$/.test(text)) return after;
-  throw new BadRequest({
-    detail: `The last event is given as "${id}:<number>" in Last-Event-ID, or as ?after=<number>.`,
-  });
-}
-
-/** The number in `<id>:<number>`; `""` for anything else. */
-function ownNumber(last: string, id: string): string {
-  return last.startsWith(`${id}:`) ? last.slice(id.length + 1) : "";
-}
-
-export function eventsResponse(
-  context: RequestContext,
-  id: string,
-  events: ExecutionEvents,
-  headers: Record<string, string>,
-): Response {
-  if (!events.ok) throw new HullError(events.error);
-  context.log.execution_id = id;
-  return eventStream(events.body, { "x-hull-execution-id": id, ...headers });
 }

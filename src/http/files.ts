@@ -24,10 +24,10 @@ import { dispositionFilename, parseParameters } from "../tool/header-parameters.
 import { bodyChunks, declaredLength, withFirst } from "./body.ts";
 import type { RequestContext } from "./context.ts";
 import { formParts } from "./form.ts";
+import { callName, idempotencyKey } from "./idempotency.ts";
 import { jsonNow } from "./page.ts";
 import { answerBytes, openStored } from "./representation.ts";
 import type { Params } from "./routes.ts";
-import { callName, idempotencyKey } from "./skills/idempotency.ts";
 import { isForm, mediaType } from "./skills/media-type.ts";
 
 const MAX_NAME_BYTES = 255;

@@ -11,11 +11,11 @@ import { Forbidden, KeyNotFound, SecretKeyMissing } from "../errors/request.ts";
 import { AnswerLost } from "../errors/run.ts";
 import { readJson } from "./body.ts";
 import type { RequestContext } from "./context.ts";
+import { idempotencyKey, madeDigits } from "./idempotency.ts";
 import { jsonAnswer } from "./json.ts";
 import { keyed } from "./keyed.ts";
 import { jsonNow, pageLimit } from "./page.ts";
 import type { Handler, Params } from "./routes.ts";
-import { idempotencyKey, madeDigits } from "./skills/idempotency.ts";
 
 /**
  * `POST /admin/keys {tenant, scopes, name?}`: 201 with the key, which is stored nowhere. Only a repetition with the same

@@ -2,25 +2,17 @@
 import * as z from "zod/mini";
 import { readShape } from "../llm/members.ts";
 import { sealedToolConfigs } from "../run/agent/options.ts";
-import type { OperationHandle, RunOutput } from "../run/handle.ts";
 import { checkOptions, type OperationRequest, operationInput, runOperation } from "../run/operation.ts";
 import { callBody, completionBody, structuredBody } from "../run/request-bodies.ts";
 import { sessionNamed } from "../run/session-call.ts";
-import type { Begun } from "../session/unlisted/rpc.ts";
 import { jsonObject } from "../skill/json-shape.ts";
 import type { JsonObject } from "../skill/manifest.ts";
+import { answerCall, formOf, openCall } from "./answer.ts";
 import { readJson, readJsonIfAny } from "./body.ts";
 import type { RequestContext } from "./context.ts";
-import { NO_INPUT, runEvents, silentHandle } from "./event-answer.ts";
-import { executionOf } from "./execution-client.ts";
+import { requestHash } from "./idempotency.ts";
 import { accountOf } from "./llm/account.ts";
 import { namedSkillHeaders } from "./run-headers.ts";
-import { runId } from "./run-id.ts";
-import { durableCall, requestHash } from "./skills/idempotency.ts";
-import { indexedCall } from "./skills/index-call.ts";
-import { answerDurable } from "./skills/run-durable.ts";
-import { wantsEvents } from "./sse.ts";
-import { waitIn } from "./wait.ts";
 
 /** The limit of JSON bodies of model routes. */
 export const MAX_MODEL_BODY_BYTES = 32 * 1024 * 1024;
@@ -51,8 +43,11 @@ export const callModel = async (context: RequestContext): Promise<Response> =>
   answer(context, { operation: "llm/call", body: await readCall(context.request) });
 
 /** `POST /llm/stream`: the same call, always answered with events, whatever `Accept` says. */
-export const streamModel = async (context: RequestContext): Promise<Response> =>
-  answer(context, { operation: "llm/call", body: await readCall(context.request) }, { stream: true });
+export async function streamModel(context: RequestContext): Promise<Response> {
+  const asked = { operation: "llm/call" as const, body: await readCall(context.request) };
+  const { later, wait } = formOf(context.request);
+  return answer(context, asked, { later, events: !later, wait });
+}
 
 /** `POST /llm/structured`: an envelope with JSON, or with the reason why there is none. */
 export const callStructured = async (context: RequestContext): Promise<Response> =>
@@ -66,15 +61,14 @@ export const completeText = async (context: RequestContext): Promise<Response> =
  * An agent run without a session. For a daemon, the caller gets the answer when the daemon first goes idle, and the
  * daemon then ends.
  */
-export const anonymousRun = async (
+export async function anonymousRun(
   context: RequestContext,
   body: z.infer<typeof callBody>,
-): Promise<Response> => {
-  const wait = waitIn(context.request);
-  const until = wait === "terminal" ? wait : "idle";
-  const asked = { operation: "runs" as const, until, publishes: context.publishes, body } as const;
-  return answer(context, asked, { later: wait === "none" });
-};
+): Promise<Response> {
+  const form = formOf(context.request, { waits: true });
+  const until = form.wait === "terminal" ? form.wait : "idle";
+  return answer(context, { operation: "runs", until, publishes: context.publishes, body }, form);
+}
 
 type Asked = OperationRequest extends infer R
   ? R extends Exclude<OperationRequest, { operation: "responses" }>
@@ -82,51 +76,34 @@ type Asked = OperationRequest extends infer R
     : never
   : never;
 
-/** @param how `stream`: always with events, whatever `Accept` says; `later`: always 202, whatever `Prefer` says */
 async function answer(
   context: RequestContext,
   asked: Asked,
-  { stream = false, later = false }: { stream?: boolean; later?: boolean } = {},
+  form = formOf(context.request),
 ): Promise<Response> {
-  const session = asked.operation === "runs" ? null : sessionNamed(asked.body.options);
   const { operation } = asked;
-  const streaming = wantsEvents(context.request) !== "no" || stream;
-  const durable = await durableCall(context, operation, later);
-  const id = durable?.id ?? runId(context);
-  const skill = operation === "runs" ? asked.body.options?.skill : null;
-  const ran = await namedSkillHeaders(context, skill);
-  const headers = { "cache-control": "no-store", "x-hull-execution-id": id, ...ran };
-  context.log.execution_id = id;
+  const isRun = operation === "runs";
+  const ran = await namedSkillHeaders(context, isRun ? asked.body.options?.skill : null);
+  const call = await openCall(context, form, operation, ran);
   context.log.operation = operation;
-  const account = accountOf(context, session);
-  if (durable !== null) {
-    const execution = executionOf(context, id);
-    const request_hash = await requestHash(context, asked.body);
-    // A run continues as it began, even if its skills are gone by now.
-    const known = durable.keyed && configured(asked) ? await execution.attach(request_hash) : null;
-    const start = async (): Promise<Begun> => {
+  const account = accountOf(context, isRun ? null : sessionNamed(asked.body.options));
+  return answerCall(context, form, call, {
+    name: operation,
+    about: { operation },
+    run: (handle) => runOperation(handle, { ...asked, account }),
+    done: (output) => output?.done ?? { duration_ms: context.durationMs },
+    async begin(execution) {
+      const request_hash = await requestHash(context, asked.body);
+      // A run continues as it began, even if its skills are gone by now.
+      const known = call.keyed && configured(asked) ? await execution.attach(request_hash) : null;
+      if (known !== null) return known;
       await checkOptions(context, asked);
       const text = operationInput({ ...(await withSealed(context, asked)), account });
       return execution.begin({ skill: operation, digest: "", request_hash, text, files: [] });
-    };
-    const begun = known ?? (await start());
-    return answerDurable(context, durable, { execution, begun, streaming, headers });
-  }
-  const request: OperationRequest = { ...asked, account };
-  context.runHeaders = headers;
-  if (streaming)
-    return runEvents(context, id, {
-      headers,
-      about: { operation },
-      run: (begun) => indexed({ ...begun, input: NO_INPUT }, request),
-      done: (output) => output?.done ?? { duration_ms: context.durationMs },
-    });
-  const output = await indexed(silentHandle(context, id, context.request.signal), request);
-  return new Response(output.body, { headers: { ...headers, ...output.headers } });
+    },
+    watch: null,
+  });
 }
-
-const indexed = (handle: OperationHandle, request: OperationRequest): Promise<RunOutput> =>
-  indexedCall(handle, request.operation, () => runOperation(handle, request));
 
 /** Whether the request has values for tools. Hull reads those according to the skills' present definitions. */
 const configured = ({ operation, body }: Asked): boolean =>

@@ -24,7 +24,7 @@ export async function namedSkillHeaders(
 
 /** The same for the answers that follow, and for an error in their place. */
 export async function noteSkill(context: RequestContext, named: unknown): Promise<void> {
-  context.runHeaders = await namedSkillHeaders(context, named);
+  context.runHeaders = { ...context.runHeaders, ...(await namedSkillHeaders(context, named)) };
 }
 
 /** Notes that an earlier request with the same `Idempotency-Key` did what this one asks for. */

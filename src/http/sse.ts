@@ -1,4 +1,5 @@
-/** Server-sent events: an open body that sends heartbeats in silence, and whether a client wants one. */
+/** Server-sent events: an open body that sends heartbeats in silence, whether a client wants one, and after which event. */
+import { BadRequest } from "../errors/request.ts";
 import { formatEvent, HEARTBEAT, HEARTBEAT_MS } from "../run/events.ts";
 import { DIGITS, flagIn } from "./parameters.ts";
 import { listedTypes, typeOf } from "./skills/media-type.ts";
@@ -101,6 +102,27 @@ export function wantsEvents(request: Request): "yes" | "only" | "no" {
   const listed = types.includes("text/event-stream");
   if (!listed) return asked ? "only" : "no";
   return types.some((type) => type !== "" && type !== "text/event-stream") ? "yes" : "only";
+}
+
+/**
+ * The number of the last event that the client has; `null`: the client states none.
+ * @param id before the number in `Last-Event-ID`
+ * @throws BadRequest
+ */
+export function lastSeen(request: Request, id: string): number | null {
+  const last = request.headers.get("last-event-id");
+  const text = last === null ? new URL(request.url).searchParams.get("after") : ownNumber(last, id);
+  if (text === null) return null;
+  const after = Number(text);
+  if (/^\d{1,15}$/.test(text)) return after;
+  throw new BadRequest({
+    detail: `The last event is given as "${id}:<number>" in Last-Event-ID, or as ?after=<number>.`,
+  });
+}
+
+/** The number in `<id>:<number>`; `""` for anything else. */
+function ownNumber(last: string, id: string): string {
+  return last.startsWith(`${id}:`) ? last.slice(id.length + 1) : "";
 }
 
 /** Whether an answer is a stream of events. */

@@ -11,9 +11,9 @@ import type { DaemonSummary } from "../../session/daemon/answers.ts";
 import type { DaemonSettings, Webhook } from "../../session/daemon/rpc.ts";
 import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
+import { idDigits } from "../idempotency.ts";
 import { noteSkill } from "../run-headers.ts";
 import { isRepeated, requestName, sessionOf, shownNow } from "../sessions/object.ts";
-import { idDigits } from "../skills/idempotency.ts";
 import { checkSecret } from "./webhook.ts";
 
 export async function spawnDaemon(context: RequestContext): Promise<Response> {

@@ -12,10 +12,10 @@ import { callSkillTool, type SkillToolCall } from "../../run/handler/skill-tool.
 import { checkTrust } from "../../run/trust.ts";
 import { asJson, isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject, SkillRecord, SkillTool } from "../../skill/manifest.ts";
+import { idempotencyKey } from "../idempotency.ts";
 import { jsonAnswer } from "../json.ts";
 import { keyed } from "../keyed.ts";
 import { RUN_ID, runId } from "../run-id.ts";
-import { idempotencyKey } from "../skills/idempotency.ts";
 import type { Watch } from "../skills/run.ts";
 import { artifactContents } from "./content.ts";
 import type { Exchange } from "./exchange.ts";

@@ -6,10 +6,10 @@ import type { SessionOperation, SessionOperations } from "../../session/conversa
 import type { NamedRequest } from "../../session/named-request.ts";
 import { readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
+import { callName, idempotencyKey } from "../idempotency.ts";
 import { jsonNow } from "../page.ts";
 import type { Handler, Params } from "../routes.ts";
 import { noteReplay } from "../run-headers.ts";
-import { callName, idempotencyKey } from "../skills/idempotency.ts";
 
 /** An answer of a session, without secrets. */
 export const shownNow = (

@@ -3,18 +3,17 @@ import type * as z from "zod/mini";
 import { newRunId } from "../../run/agent/daemon-spec.ts";
 import { callBody } from "../../run/request-bodies.ts";
 import { sessionNamed } from "../../run/session-call.ts";
-import type { SessionClient } from "../../run/session-client.ts";
 import type { RunView } from "../../session/conversation/answers.ts";
 import { thrownBy } from "../../session/conversation/done.ts";
 import type { SessionOperations, StreamUntil, Wait } from "../../session/conversation/rpc.ts";
+import { answerRun, formOf } from "../answer.ts";
 import type { RequestContext } from "../context.ts";
-import { lastSeen, traceJson, tracePage } from "../executions.ts";
+import { traceJson, tracePage } from "../executions.ts";
 import { anonymousRun, modelBody } from "../operations.ts";
-import { jsonNow, numberedPage, numericCursor, pageBefore, pageLimit } from "../page.ts";
+import { numberedPage, numericCursor, pageBefore, pageLimit } from "../page.ts";
 import type { Handler } from "../routes.ts";
-import { namedSkillHeaders } from "../run-headers.ts";
-import { eventStream, wantsEvents } from "../sse.ts";
-import { prefersAsync, waitIn } from "../wait.ts";
+import { noteReplay, noteSkill } from "../run-headers.ts";
+import { eventStream, lastSeen } from "../sse.ts";
 import { keyedName, noBody, sessionOf, shownNow, shows } from "./object.ts";
 
 type Asked = z.infer<typeof callBody>;
@@ -41,47 +40,32 @@ export async function runIn(
   body: Asked,
   called: { files_before: number } | null = null,
 ): Promise<Response> {
-  const { request } = context;
-  const wait = waitIn(request);
-  const streaming = wantsEvents(request) !== "no" && wait !== "none";
-  const name = await keyedName(context, body);
+  const form = formOf(context.request, { waits: true });
+  const request = await keyedName(context, body);
   const session = sessionOf(context, id);
-  const asked = newRun(context, body, called);
-  context.runHeaders = { ...context.runHeaders, ...(await namedSkillHeaders(context, body.options?.skill)) };
-  if (streaming && name === null) return begunStream(context, session, asked, wait);
-  const run = await session.ask("start", {
-    ...asked,
-    request: name,
-    wait: streaming ? "none" : wait,
-    ...(streaming ? { followed: streamUntil(wait) } : {}),
+  await noteSkill(context, body.options?.skill);
+  return answerRun(context, form, id, async (after) => {
+    const until = streamUntil(form.wait);
+    const asked = {
+      ...newRun(context, body, called),
+      request,
+      ...(form.events ? { wait: "none" as const, followed: until } : { wait: form.wait }),
+    };
+    // No other request can know a run without a key, so one call begins and follows it.
+    const begun = form.events && request === null ? await session.start(asked, after) : null;
+    const run = begun?.run ?? (await session.ask("start", asked));
+    const { run_id, session_id, status } = run;
+    if (run_id !== asked.run_id) noteReplay(context);
+    return {
+      run_id,
+      accepted: () => ({
+        location: `/sessions/${session_id}/runs/${run_id}`,
+        document: { id: run_id, run_id, session_id, status },
+      }),
+      events: async () => begun?.events ?? session.events(run_id, after, until),
+      whole: (headers) => answered(context, run, headers),
+    };
   });
-  context.log.run_id = run.run_id;
-  const headers: Record<string, string> = {
-    ...context.runHeaders,
-    "cache-control": "no-store",
-    "x-hull-run-id": run.run_id,
-  };
-  if (run.run_id !== asked.run_id) headers["x-hull-replayed"] = "1";
-  context.runHeaders = headers;
-  if (wait === "none") return later(context, run, headers);
-  if (streaming) {
-    const events = await session.events(run.run_id, lastSeen(request, id), streamUntil(wait));
-    return eventStream(events, headers);
-  }
-  return answered(context, run, headers);
-}
-
-/** Begins and follows a run in one call, since no other request can know this run. */
-async function begunStream(
-  context: RequestContext,
-  session: SessionClient,
-  asked: NewRun,
-  wait: Wait | null,
-): Promise<Response> {
-  const begun = { ...asked, request: null, wait: "none" as const, followed: streamUntil(wait) };
-  const { run, events } = await session.start(begun, lastSeen(context.request, session.id));
-  context.log.run_id = run.run_id;
-  return eventStream(events, { ...context.runHeaders, "x-hull-run-id": run.run_id });
 }
 
 /**
@@ -105,15 +89,6 @@ function newRun(
 ): NewRun {
   const asked = { prompt, system, options, publishes, ...(called === null ? {} : { called: true as const }) };
   return { run_id: newRunId(), work: { asked }, ...called };
-}
-
-function later(context: RequestContext, run: RunView, headers: Record<string, string>): Response {
-  const { run_id, session_id, status } = run;
-  return jsonNow({ id: run_id, run_id, session_id, status }, 202, {
-    ...headers,
-    location: `/sessions/${session_id}/runs/${run_id}`,
-    ...(prefersAsync(context.request) ? { "preference-applied": "respond-async" } : {}),
-  });
 }
 
 /** The result of a run that has ended or rests; if the run failed, the answer has its error. */

@@ -12,11 +12,11 @@ import * as sessionIndex from "../../session/session-index.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
+import { idDigits } from "../idempotency.ts";
 import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
 import { jsonNow, numberedPage, pageFrom, wantedPage } from "../page.ts";
 import { flagIn, oneOf, WORDS } from "../parameters.ts";
 import type { Handler } from "../routes.ts";
-import { idDigits } from "../skills/idempotency.ts";
 import { sessionOf, shownNow, shows } from "./object.ts";
 
 /** Characters of a session's metadata as JSON. */

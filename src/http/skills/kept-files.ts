@@ -7,7 +7,7 @@ import { logFault } from "../../log.ts";
 import { claimAnswer, keepAnswer, releaseClaim } from "../../registry/kept-answers/rows.ts";
 import type { producedFiles } from "../../run/served-files.ts";
 import type { RequestContext } from "../context.ts";
-import { callName, idempotencyKey } from "./idempotency.ts";
+import { callName, idempotencyKey } from "../idempotency.ts";
 
 type Produced = Awaited<ReturnType<typeof producedFiles>>;
 type NamedFiles = Pick<Produced, "headers" | "warnings">;

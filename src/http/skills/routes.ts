@@ -18,7 +18,7 @@ import { skillCard } from "./cards.ts";
 /** Runs a skill and answers; see `run.ts`. */
 export const runSkill = lazily(async () => (await import("./run.ts")).runSkill);
 
-const begunSkill = lazily(async () => (await import("./run-durable.ts")).begunSkill);
+const begunSkill = lazily(async () => (await import("./run.ts")).begunSkill);
 
 /**
  * The methods that OPTIONS lists for a path without a published skill. Whether an uploaded skill has the path is known

@@ -1,32 +1,33 @@
 /**
- * One run of a skill over HTTP: reads the input, runs the mode, and answers with the result or as events.
+ * A call of a skill over HTTP: reads the input, runs the mode, and answers in the form that the client asks for.
  */
 
+import { sha256 } from "../../bytes.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
 import { NotAcceptable } from "../../errors/request.ts";
 import { lazily } from "../../lazily.ts";
 import { takesAnyFile } from "../../run/agent/workspace-option.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { RunHandle, RunInput, RunOutput } from "../../run/handle.ts";
+import { holdFiles, userParts } from "../../run/llm-input.ts";
 import { hasEffects, runMode } from "../../run/mode.ts";
 import { takeSlot } from "../../run/slot.ts";
 import { checkTrust } from "../../run/trust.ts";
+import type { Begun, BegunSkill } from "../../session/unlisted/rpc.ts";
 import type { Card, SkillRecord } from "../../skill/manifest.ts";
 import { isTextType } from "../../skill/media.ts";
+import { type AnswerForm, answerCall, type Call, formOf, openCall } from "../answer.ts";
 import { discardBody } from "../body.ts";
 import type { RequestContext } from "../context.ts";
-import { runEvents, silentHandle } from "../event-answer.ts";
+import { type ExecutionClient, executionOf, takeInput } from "../execution-client.ts";
+import { idDigits, idempotencyKey, requestHash } from "../idempotency.ts";
 import { headersOf, withHeaders } from "../run-headers.ts";
-import { runId } from "../run-id.ts";
 import { wantsEvents } from "../sse.ts";
-import { calledAt, durableCall } from "./idempotency.ts";
-import { indexedCall } from "./index-call.ts";
 import { type InputState, readInput, whileInput } from "./input.ts";
 import { withProducedFiles } from "./produced-files.ts";
-import { runDurable } from "./run-durable.ts";
 import { runProxy } from "./run-proxy.ts";
 import { servedFile, serveStatic, streamStatic } from "./run-static.ts";
-import { withStoredFiles } from "./stored-input.ts";
+import { type SentInput, withStoredFiles } from "./stored-input.ts";
 
 const runInSession = lazily(async () => (await import("./run-in-session.ts")).runInSession);
 
@@ -55,63 +56,43 @@ export async function runSkill(
   if (record.uploaded_by !== undefined) context.log.uploaded = true;
   if (card.begun === undefined) checkTrust(settings, record);
   const { manifest } = record;
+  const { mode, slug } = manifest;
   if (context.bot !== null) context.log.bot = context.bot;
   const limit = Math.min(settings.max_body_bytes, manifest.max_input_bytes ?? settings.max_body_bytes);
-  const durable = hasEffects(manifest.mode) ? await durableCall(context, calledAt(manifest.route)) : null;
-  const id = durable?.id ?? runId(context);
-  const headers = {
-    "cache-control": "no-store",
-    "x-hull-execution-id": id,
-    ...headersOf(card),
-  };
-  context.log.execution_id = id;
-  if (manifest.mode === "proxy") {
-    context.runHeaders = headers;
-    const release = await takeSlot(context, manifest, id);
-    const over = Promise.withResolvers<void>();
-    const onEnd = (): void => {
-      release();
-      over.resolve();
-    };
-    try {
-      const answer = await runProxy(context, record, limit, request.signal, onEnd);
-      // Only then does the log know whether the upstream broke off.
-      context.finished ??= over.promise;
-      return withHeaders(answer, headers);
-    } catch (error) {
-      release();
-      throw error;
-    }
-  }
-  const streaming = chooseForm(request, record);
-  if (manifest.mode === "static-file" && !streaming) {
-    context.runHeaders = headers;
+  const form = formFor(request, record);
+  const called = hasEffects(mode) ? calledAt(manifest.route) : null;
+  const call = await openCall(context, form, called, headersOf(card));
+  if (mode === "proxy") return proxied(context, record, limit, call);
+  if (mode === "static-file" && !form.events) {
     await discardBody(context);
-    return serveStatic(context, record, headers);
+    return serveStatic(context, record, context.runHeaders);
   }
   const state: InputState = { fault: null };
   const anyFile = takesAnyFile(context, record);
   const sent = await readInput(context, manifest, limit, state, anyFile);
-  const session = manifest.mode === "llm" ? (sent.session ?? sessionIn(request)) : null;
+  const session = mode === "llm" ? (sent.session ?? sessionIn(request)) : null;
+  const whole = (): Promise<RunInput> => withStoredFiles(context, manifest, sent, limit);
+  let answer: Response;
   if (session !== null) {
-    const input = await withStoredFiles(context, manifest, sent, limit);
-    context.runHeaders = headers;
+    const input = await whole();
     if (!anyFile && input.files.length > 0)
       throw new InvalidRequest({ option: "session_id", detail: NO_FILES_IN_SESSION });
-    const answer = withHeaders(await runInSession(context, record, session, input), headers);
-    return anyFile ? withProducedFiles(context, manifest, answer) : answer;
+    answer = await runInSession(context, record, session, input);
+  } else {
+    // The object of a call that lasts gets its input with the call.
+    const input = call.lasting ? sent : await whole();
+    answer = await answerCall(context, form, call, {
+      name: mode === "static-file" ? null : slug,
+      about: { skill: slug, mode },
+      run: (handle) => whileInput({ work: perform({ ...handle, record, input }), state }),
+      done: (output) => ({ ...output?.done, duration_ms: context.durationMs, ...context.timings }),
+      begin: (execution) => {
+        const asked = { version: card.version, record, sent, whole };
+        return whileInput({ work: began(context, call, execution, asked), state });
+      },
+      watch,
+    });
   }
-  if (durable !== null) {
-    const skill = { version: card.version, record };
-    const work = runDurable(context, durable, skill, sent, limit, streaming, headers);
-    const answer = await whileInput({ work, state });
-    return anyFile ? withProducedFiles(context, manifest, answer) : answer;
-  }
-  const input = sent.ids.length === 0 ? sent : await withStoredFiles(context, manifest, sent, limit);
-  context.runHeaders = headers;
-  const run: OpenRun = { id, context, record, input, state };
-  if (streaming) return streamed(run, headers);
-  const answer = await whole(run, headers, watch);
   return anyFile ? withProducedFiles(context, manifest, answer) : answer;
 }
 
@@ -122,57 +103,117 @@ const sessionIn = ({ url }: Request): string | null =>
 const NO_FILES_IN_SESSION =
   "A skill without workspace tools takes no files together with session_id. Send the text alone, or leave session_id out.";
 
-interface OpenRun {
-  id: string;
-  context: RequestContext;
-  record: SkillRecord;
-  input: RunInput;
-  state: InputState;
-}
+const perform = (handle: RunHandle): Promise<RunOutput> =>
+  handle.record.manifest.mode === "static-file" ? streamStatic(handle) : runMode(handle);
 
-/** Whether to answer with events; 406 if the client accepts only events and the output is not text. */
-function chooseForm(request: Request, record: SkillRecord): boolean {
-  const wanted = request.method === "HEAD" ? "no" : wantsEvents(request);
+const WHOLE: AnswerForm = { later: false, events: false, wait: null };
+
+/** The form of the answer; 406 if the client accepts only events and the output is not text. */
+function formFor(request: Request, record: SkillRecord): AnswerForm {
   const { output, output_mime, mode } = record.manifest;
+  // An upstream reads the request itself.
+  if (mode === "proxy" || request.method === "HEAD") return WHOLE;
+  const form = formOf(request);
+  if (form.later && hasEffects(mode)) return form;
+  const wanted = form.later || form.events ? wantsEvents(request) : "no";
   // The events of an llm skill name the files that its run made.
   const text =
     mode === "static-file" ? isTextType(servedFile(record).type) : mode === "llm" || output !== "file";
-  if (wanted === "no" || text) return wanted !== "no";
-  if (wanted === "only") {
-    const reason =
-      "The output is a file, and Hull cannot send a file as events. Call without stream=1, and accept the file's type.";
-    throw new NotAcceptable({ accepted: [output_mime ?? "*/*"], reason });
-  }
-  return false;
+  if (wanted === "no" || text) return { later: false, events: wanted !== "no", wait: null };
+  if (wanted === "yes") return WHOLE;
+  const reason =
+    "The output is a file, and Hull cannot send a file as events. Call without stream=1, and accept the file's type.";
+  throw new NotAcceptable({ accepted: [output_mime ?? "*/*"], reason });
 }
 
-/** The list of runs has every run that has effects. */
-function perform(handle: RunHandle): Promise<RunOutput> {
-  const { mode, slug } = handle.record.manifest;
-  return mode === "static-file" ? streamStatic(handle) : indexedCall(handle, slug, () => runMode(handle));
-}
-
-async function whole(run: OpenRun, headers: Record<string, string>, watch: Watch | null): Promise<Response> {
-  const { state, ...rest } = run;
-  const silent = silentHandle(run.context, run.id, run.context.request.signal);
-  const handle: RunHandle = {
-    ...silent,
-    ...rest,
-    ...(watch === null ? {} : { streaming: true, emit: watch }),
-  };
-  const output = await whileInput({ work: perform(handle), state });
-  return new Response(output.body, { headers: { ...headers, ...output.headers } });
-}
-
-function streamed(
-  { id, context, state, ...of }: OpenRun,
-  headers: Record<string, string>,
+async function proxied(
+  context: RequestContext,
+  record: SkillRecord,
+  limit: number,
+  { id }: Call,
 ): Promise<Response> {
-  const { slug, mode } = of.record.manifest;
-  return runEvents(context, id, {
-    headers,
-    about: { skill: slug, mode },
-    run: (begun) => whileInput({ work: perform({ ...begun, ...of }), state }),
-    done: (output) => ({ ...output?.done, duration_ms: context.durationMs, ...context.timings }),
-  });
+  const release = await takeSlot(context, record.manifest, id);
+  const over = Promise.withResolvers<void>();
+  const onEnd = (): void => {
+    release();
+    over.resolve();
+  };
+  try {
+    const answer = await runProxy(context, record, limit, context.request.signal, onEnd);
+    // Only then does the log know whether the upstream broke off.
+    context.finished ??= over.promise;
+    return withHeaders(answer, context.runHeaders);
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+/** Operations whose names a skill may have too. */
+const OPERATIONS: readonly string[] = ["runs", "responses"];
+
+/** The name of what a skill's calls call, derived from the skill's route alone, so it is known without the skill. */
+function calledAt(route: string): string {
+  const slug = /^\/skills\/([^/]+)$/.exec(route)?.[1];
+  return slug === undefined || OPERATIONS.includes(slug) ? route : slug;
+}
+
+/**
+ * The skill, in the version of the run that the caller's key began: a repeated call gets the answer of that run,
+ * whatever happened to the skill since. `null` if the request does not call a skill, or no run began with its key.
+ * @param path of the request
+ * @throws BadRequest for an invalid key
+ */
+export async function begunSkill(context: RequestContext, path: string): Promise<BegunSkill | null> {
+  if (idempotencyKey(context.request) === null) return null;
+  const begun = await executionOf(context, `ex_${await idDigits(context, calledAt(path))}`).begun();
+  if (begun === null || begun.version === "") return null;
+  const { manifest } = await context.deployment.registry.skill(begun.version);
+  return manifest.method === context.request.method ? begun : null;
+}
+
+/** A skill to run, in its version, with the input as it was sent and with the files that it names. */
+interface AskedSkill {
+  version: string;
+  record: SkillRecord;
+  sent: SentInput;
+  whole: () => Promise<RunInput>;
+}
+
+/** Begins the run of a call that lasts, or returns to it. */
+async function began(
+  context: RequestContext,
+  { id, keyed }: Call,
+  execution: ExecutionClient,
+  { version, record, sent, whole }: AskedSkill,
+): Promise<Begun> {
+  const named = sent.ids.length > 0 ? await namingHash(context, sent) : null;
+  // The files that the call names may be gone by now, but the run has copies of its own.
+  const known = keyed && named !== null ? await execution.attach(named) : null;
+  if (known !== null) return known;
+  // A run to which the caller could have returned may have failed by now.
+  checkTrust(context.settings, record);
+  const { manifest } = record;
+  const input = await whole();
+  const checked =
+    manifest.mode === "llm" && !takesAnyFile(context, record) ? await checkedInput(record, input) : input;
+  const { hashes, text, files } = await takeInput(context, id, checked);
+  const names = files.map(({ filename, mime }) => [filename, mime]);
+  const request_hash = named ?? (await requestHash(context, [text === null, names, hashes]));
+  return execution.begin({ skill: manifest.slug, digest: version, request_hash, text, files });
+}
+
+/** Inputs that name the same stored files are equal: the content of an id never changes. */
+async function namingHash(context: RequestContext, { text, ids }: SentInput): Promise<string> {
+  return requestHash(context, [text === null ? null : await sha256(text), ids]);
+}
+
+/** Refuses an input that an llm skill cannot take, immediately, even if the client does not wait. */
+async function checkedInput(record: SkillRecord, input: RunInput): Promise<RunInput> {
+  const files = await holdFiles(input.files);
+  userParts(record.manifest, input, files);
+  return {
+    text: input.text,
+    files: files.map((file, index) => ({ ...file, filename: input.files[index]?.filename ?? null })),
+  };
 }

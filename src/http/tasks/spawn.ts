@@ -35,15 +35,12 @@ import {
 import { thrownBy } from "../../session/conversation/done.ts";
 import type { TaskOperations } from "../../session/task/rpc.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
+import { type AnswerForm, answerRun, formOf } from "../answer.ts";
 import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
-import { lastSeen } from "../executions.ts";
-import { jsonNow } from "../page.ts";
+import { idDigits } from "../idempotency.ts";
 import { noteSkill } from "../run-headers.ts";
 import { isRepeated, keyedName, sessionOf, shownNow } from "../sessions/object.ts";
-import { idDigits } from "../skills/idempotency.ts";
-import { eventStream, wantsEvents } from "../sse.ts";
-import { prefersAsync, waitIn } from "../wait.ts";
 import { graphOf, refusedAt } from "../workflows/graphs.ts";
 import { readWorkflowOptions, workflowSpec } from "../workflows/run-request.ts";
 
@@ -70,34 +67,68 @@ export async function spawnTask(context: RequestContext): Promise<Response> {
   if (node !== undefined && graph !== undefined) throw wrong("graph", "replaces node: give one of the two");
   if (node === undefined && graph === undefined)
     throw wrong("node", "is missing, and so is graph: one of them must say how to run the task");
-  const id = `task_${await idDigits(context)}`;
-  const later = prefersAsync(context.request);
-  const streaming = wantsEvents(context.request) !== "no";
-  const wait = body.wait === true && !later && !streaming;
-  const spawn = (): Promise<Spawned> =>
-    node === undefined
-      ? spawnGraph(context, { id, wait }, body)
-      : spawnNode(context, { id, wait }, body, node);
+  const spawn = (at: At): Promise<Spawned> =>
+    node === undefined ? spawnGraph(context, at, body) : spawnNode(context, at, body, node);
   await noteSkill(context, node?.model_policy?.skill ?? body.options?.skill);
-  const { task, thrown } = (await again(context, { id, wait }, body)) ?? (await spawn());
-  if (later) return accepted(context, task);
-  if (streaming) return followed(context, task);
-  if (thrown !== null) throw thrownBy(thrown);
-  return spawned(context, task);
+  const form = formOf(context.request);
+  return delegated(context, form, `task_${await idDigits(context)}`, {
+    body,
+    waits: body.wait === true,
+    spawn,
+    answer: (task, headers) => spawned(context, task, headers),
+  });
+}
+
+/** The session of a task, and whether the request waits for its end. */
+interface At {
+  id: string;
+  wait: boolean;
 }
 
 /** The answer when a task has begun, or has ended. */
 type Spawned = Omit<TaskOperations["spawn_task"]["out"], "spent">;
 
+/** A request that delegates a run. */
+interface Delegation {
+  body: object;
+  /** Whether a whole answer waits for the run's end. */
+  waits: boolean;
+  spawn(at: At): Promise<Spawned>;
+  answer(task: TaskHandle, headers: Record<string, string>): Response;
+}
+
+/** Spawns a task, or returns to the one that the same request spawned, and answers. */
+async function delegated(
+  context: RequestContext,
+  form: AnswerForm,
+  id: string,
+  { body, waits, spawn, answer }: Delegation,
+): Promise<Response> {
+  const at = { id, wait: waits && !form.later && !form.events };
+  return answerRun(context, form, id, async (after) => {
+    const { task, thrown } = (await again(context, at, body)) ?? (await spawn(at));
+    const { child_run_id: run_id, status, error } = task;
+    return {
+      run_id,
+      accepted: () => {
+        const document: AcceptedTask = { id, run_id, session_id: id, status };
+        return { location: `/tasks/${id}`, document };
+      },
+      events: () => sessionOf(context, id).events(run_id, after, "answer"),
+      whole(headers) {
+        const failure = thrown ?? (at.wait && status === "failed" ? error : null);
+        if (failure !== null) throw thrownBy(failure);
+        return answer(task, headers);
+      },
+    };
+  });
+}
+
 /**
  * The task that an earlier attempt of the same request spawned; `null` if there is none.
  * @throws IdempotencyKeyReused
  */
-async function again(
-  context: RequestContext,
-  { id, wait }: { id: string; wait: boolean },
-  body: object,
-): Promise<Spawned | null> {
+async function again(context: RequestContext, { id, wait }: At, body: object): Promise<Spawned | null> {
   const session = sessionOf(context, id);
   if (!(await isRepeated(context, session, body))) return null;
   return wait
@@ -112,7 +143,7 @@ function wrong(path: string, message: string): HullError {
 /** Spawns a task that is a single run. */
 async function spawnNode(
   context: RequestContext,
-  { id, wait }: { id: string; wait: boolean },
+  { id, wait }: At,
   body: TaskBody,
   node: NonNullable<TaskBody["node"]>,
 ): Promise<Spawned> {
@@ -162,11 +193,7 @@ function commandEnvironmentOf({ execution = {} }: TaskBody): CommandEnvironment 
 }
 
 /** Spawns a task that is a workflow run in its session. */
-async function spawnGraph(
-  context: RequestContext,
-  { id, wait }: { id: string; wait: boolean },
-  body: TaskBody,
-): Promise<Spawned> {
+async function spawnGraph(context: RequestContext, { id, wait }: At, body: TaskBody): Promise<Spawned> {
   const { task, name = "task", carry = {}, permissions } = body;
   if (body.transcript !== undefined)
     throw wrong("transcript", "is for a node: the stages of a graph begin without a conversation");
@@ -252,10 +279,9 @@ export async function runSubAgent(context: RequestContext): Promise<Response> {
   const { fork = false } = given;
   const options = withoutOwn(given);
   const id = session_id ?? `task_${await idDigits(context)}`;
-  const streaming = wantsEvents(context.request) !== "no";
-  const later = waitIn(context.request) === "none";
-  const wait = !background && !later && !streaming;
-  const spawn = async (): Promise<Spawned> => {
+  const asked = formOf(context.request, { waits: true });
+  const form = background ? { ...asked, events: false } : asked;
+  const spawn = async (at: At): Promise<Spawned> => {
     const above = await aboveOf(context, parent_session_id);
     if (fork && above === null) {
       throw wrong("options.fork", "needs parent_session_id, whose transcript Hull copies");
@@ -283,17 +309,19 @@ export async function runSubAgent(context: RequestContext): Promise<Response> {
     const imported =
       fork && parent_session_id !== undefined ? await copied(context, parent_session_id) : null;
     const requested = [allowed_tools ?? null];
-    return handOver(context, { id, wait, settings, input, requested, imported, above }, body);
+    return handOver(context, { ...at, settings, input, requested, imported, above }, body);
   };
   await noteSkill(context, options.skill);
-  const { task: handle, thrown } = (await again(context, { id, wait }, body)) ?? (await spawn());
-  if (later) return accepted(context, handle);
-  if (background) return spawned(context, handle);
-  if (streaming) return followed(context, handle);
-  if (thrown !== null) throw thrownBy(thrown);
-  const { result, error } = handle;
-  if (result === null) throw thrownBy(error ?? {});
-  return shownNow(context, result, 200, context.runHeaders);
+  return delegated(context, form, id, {
+    body,
+    waits: !background,
+    spawn,
+    answer(task, headers) {
+      if (background) return spawned(context, task, headers);
+      if (task.result === null) throw thrownBy(task.error ?? {});
+      return shownNow(context, task.result, 200, headers);
+    },
+  });
 }
 
 /** The options of the run, without those of the sub-agent. */
@@ -341,23 +369,8 @@ async function handOver(
   });
 }
 
-function spawned(context: RequestContext, task: TaskHandle): Response {
-  return shownNow(context, task, 201, { ...context.runHeaders, location: `/tasks/${task.id}` });
-}
-
-function accepted(
-  { runHeaders }: RequestContext,
-  { id, child_run_id: run_id, status }: TaskHandle,
-): Response {
-  const document: AcceptedTask = { id, run_id, session_id: id, status };
-  const headers = { location: `/tasks/${id}`, "preference-applied": "respond-async" };
-  return jsonNow(document, 202, { ...runHeaders, ...headers });
-}
-
-async function followed(context: RequestContext, { id, child_run_id }: TaskHandle): Promise<Response> {
-  const after = lastSeen(context.request, id);
-  const events = await sessionOf(context, id).events(child_run_id, after, "answer");
-  return eventStream(events, context.runHeaders);
+function spawned(context: RequestContext, task: TaskHandle, headers: Record<string, string>): Response {
+  return shownNow(context, task, 201, { ...headers, location: `/tasks/${task.id}` });
 }
 
 /** The conversation so far of the session that delegates. */

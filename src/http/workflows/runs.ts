@@ -42,9 +42,10 @@ import type { NamedRequest } from "../../session/named-request.ts";
 import * as directory from "../../session/workflow/directory.ts";
 import { objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { answerRun, formOf } from "../answer.ts";
 import { readJson, readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
-import { lastSeen } from "../executions.ts";
+import { idDigits } from "../idempotency.ts";
 import { accountOf } from "../llm/account.ts";
 import { wantedPage } from "../page.ts";
 import { oneOf } from "../parameters.ts";
@@ -59,9 +60,7 @@ import {
   sessionOf,
   shownNow,
 } from "../sessions/object.ts";
-import { idDigits, idempotencyKey } from "../skills/idempotency.ts";
-import { eventStream, wantsEvents } from "../sse.ts";
-import { prefersAsync, waitIn } from "../wait.ts";
+import { eventStream, lastSeen } from "../sse.ts";
 import { graphOf, namedWorkflow, refusedAt } from "./graphs.ts";
 import { readWorkflowOptions, type WorkflowRunRequest, workflowSpec } from "./run-request.ts";
 
@@ -91,12 +90,11 @@ async function wantedBy(context: RequestContext, body: ExecuteBody): Promise<Wor
 export async function postTaskRun(context: RequestContext): Promise<Response> {
   const body = await readJson(context.request, taskRunBody);
   await noteSkill(context, skillIn(body.flow) ?? body.overrides?.skill);
-  const started =
-    (await earlier(context, body)) ?? (await start(context, body, await wantedTask(context, body)));
-  const ended = await endOf(started.session, started.begun);
-  const { stages, graph } = recordOf(ended);
-  const run = taskRun(ended, { task: body.task, stages, graph: graphOf(graph) });
-  return shownNow(context, run, 200, started.headers);
+  const wanted = () => wantedTask(context, body);
+  return begin(context, body, wanted, (ended) => {
+    const { stages, graph } = recordOf(ended);
+    return taskRun(ended, { task: body.task, stages, graph: graphOf(graph) });
+  });
 }
 
 async function wantedTask(
@@ -160,53 +158,35 @@ function artifactsIn(given: Json): WorkflowArtifact[] {
   return read.artifacts;
 }
 
-interface Started {
-  session: SessionClient;
-  run_id: string;
-  begun: JsonObject;
-  headers: { [name: string]: string };
+/** The present record of the run that the same request began before; `null`: none. @throws IdempotencyKeyReused */
+async function earlier(
+  context: RequestContext,
+  session: SessionClient,
+  body: object,
+): Promise<JsonObject | null> {
+  return (await isRepeated(context, session, body)) ? recordNow(session) : null;
 }
 
-/** The run that an earlier attempt of the same request began; `null` if there is none. @throws IdempotencyKeyReused */
-async function earlier(context: RequestContext, body: object): Promise<Started | null> {
-  if (idempotencyKey(context.request) === null) return null;
-  const session = sessionOf(context, await runIdOf(context));
-  if (!(await isRepeated(context, session, body))) return null;
-  return startedAs(context, session, await recordNow(session));
-}
-
-/** The id of a new run; the same key gives the same id. */
-const runIdOf = async (context: RequestContext): Promise<string> => `wf_${await idDigits(context)}`;
+/** The session of a new run; the same key gives the same one. */
+const newSession = async (context: RequestContext): Promise<SessionClient> =>
+  sessionOf(context, `wf_${await idDigits(context)}`);
 
 async function start(
   context: RequestContext,
+  session: SessionClient,
   body: object,
   runRequest: WorkflowRunRequest,
-): Promise<Started> {
-  const run_id = await runIdOf(context);
-  const session = sessionOf(context, run_id);
+): Promise<JsonObject> {
+  const { id: run_id } = session;
   const account = accountOf(context, run_id);
   const spec = await workflowSpec(context, run_id, runRequest);
   const named = await requestName(context, body);
-  const begun = await known(named, async () => {
+  return known(named, async () => {
     const origin = runRequest.before?.origin;
     if (origin !== undefined && origin.how !== "replay")
       await copyFiles(context, origin.run_id, { dst: run_id, request: named });
     return session.ask("beginWorkflow", { spec, account, request: named });
   });
-  return startedAs(context, session, begun);
-}
-
-function startedAs(context: RequestContext, session: SessionClient, begun: JsonObject): Started {
-  const { id: run_id } = session;
-  context.log.run_id = run_id;
-  const headers = {
-    ...context.runHeaders,
-    "cache-control": "no-store",
-    location: `/workflows/runs/${run_id}`,
-    "x-hull-run-id": run_id,
-  };
-  return { session, run_id, begun, headers };
 }
 
 /**
@@ -239,38 +219,41 @@ async function copyFiles(
   }
 }
 
-/** @param makeRequest not called for a repeated request, whose run need no longer be possible */
+/**
+ * Begins a run, or returns to the one that the same request began, and answers.
+ * @param makeRequest not called for a repeated request, whose run need no longer be possible
+ * @param shown what a whole answer says of the run's last record
+ */
 async function begin(
   context: RequestContext,
   body: object,
   makeRequest: () => Promise<WorkflowRunRequest>,
+  shown: (ended: JsonObject) => object = executed,
 ): Promise<Response> {
-  const form = formOf(context);
-  const started = (await earlier(context, body)) ?? (await start(context, body, await makeRequest()));
-  return answered(context, started, form);
+  const form = formOf(context.request, { waits: true });
+  const session = await newSession(context);
+  const { id: run_id } = session;
+  return answerRun(context, form, run_id, async (after) => {
+    const begun =
+      (await earlier(context, session, body)) ?? (await start(context, session, body, await makeRequest()));
+    // Requests for the run's origin and its skills have named other sessions meanwhile.
+    context.log.session_id = run_id;
+    const location = `/workflows/runs/${run_id}`;
+    return {
+      run_id,
+      headers: { location },
+      accepted: () => ({ location, document: runResult(begun) }),
+      events: () => session.events(run_id, after),
+      whole: async (headers) => shownNow(context, shown(await endOf(session, begun)), 200, headers),
+    };
+  });
 }
 
-/** When and in which form to answer. @throws BadRequest */
-const formOf = ({ request }: RequestContext) => ({
-  wait: waitIn(request),
-  events: wantsEvents(request) !== "no",
-});
-
-async function answered(
-  context: RequestContext,
-  { session, run_id, begun, headers }: Started,
-  { wait, events }: ReturnType<typeof formOf>,
-): Promise<Response> {
-  const { request } = context;
-  if (wait === "none") {
-    const applied = prefersAsync(request) ? { "preference-applied": "respond-async" } : {};
-    return shownNow(context, runResult(begun), 202, { ...headers, ...applied });
-  }
-  if (events) return eventStream(await session.events(run_id, lastSeen(request, run_id)), headers);
-  const ended = await endOf(session, begun);
+/** @throws ReplayMismatch */
+function executed(ended: JsonObject): object {
   const { code, message } = objectOf(ended.error ?? {});
   if (code === "replay_mismatch") throw new ReplayMismatch({ detail: String(message) });
-  return shownNow(context, runResult(ended), 200, headers);
+  return runResult(ended);
 }
 
 /**
@@ -299,7 +282,8 @@ export const listWorkflowRuns: Handler = async (context) => {
 export const getWorkflowRun: Handler = async (context, { id = "" }) => {
   const session = sessionOf(context, id);
   const now = await recordNow(session);
-  const waits = waitIn(context.request) === "terminal" && now.finished_at === null;
+  const { wait } = formOf(context.request, { waits: true });
+  const waits = wait === "terminal" && now.finished_at === null;
   return shownNow(context, waits ? await endOf(session, now) : now);
 };
 
@@ -338,16 +322,20 @@ export const pauseWorkflowRun = changes("pauseWorkflow", noBody, (_, request) =>
 /** `POST …/resume`: continues a paused run; a run that ended at its `max_steps` is continued by another run. */
 export const resumeWorkflowRun: Handler = async (context, { id = "" }) => {
   const request = await requestName(context, await noBody(context.request));
-  const form = formOf(context);
-  const before = await earlier(context, { resume: id });
-  if (before !== null) return answered(context, before, form);
+  const body = { resume: id };
+  const next = await newSession(context);
   const session = sessionOf(context, id);
-  const record = recordOf(await recordNow(session));
-  if (record.status !== "paused" || record.finished_at === null)
-    return shownNow(context, await session.ask("resumeWorkflow", { request }));
-  const graph = graphOf(record.graph);
-  const runRequest = continuing(record, graph, resumed(record, graph));
-  return answered(context, await start(context, { resume: id }, runRequest), form);
+  const present = async () => recordOf(await recordNow(session));
+  if ((await earlier(context, next, body)) === null) {
+    const { status, finished_at } = await present();
+    if (status !== "paused" || finished_at === null)
+      return shownNow(context, await session.ask("resumeWorkflow", { request }));
+  }
+  return begin(context, body, async () => {
+    const record = await present();
+    const graph = graphOf(record.graph);
+    return continuing(record, graph, resumed(record, graph));
+  });
 };
 
 /** `POST …/fork {from, input?}`: begins another run at a node of this one. */

@@ -44,7 +44,7 @@ export type ExecutionAnswer =
 /** Server-sent events from a number on, or why there are none. */
 export type ExecutionEvents =
   | { ok: true; body: ReadableStream<Uint8Array> }
-  | { ok: false; error: ErrorData };
+  | Extract<ExecutionAnswer, { ok: false }>;
 
 export interface ExecutionStatus {
   /** Id of the agent run, without the session; `null`: it is not an agent run. */

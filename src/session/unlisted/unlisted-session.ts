@@ -177,7 +177,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     const known = this.#known(caller);
     if (known === null) return null;
     const { call, run, id } = known;
-    if (early && !call.begun && call.outcome?.ok === false) return { ok: false, error: call.outcome.error };
+    if (early && !call.begun && call.outcome?.ok === false) return call.outcome;
     // A number above the last event belongs to an earlier run of this id.
     const from = Math.min(after, this.#store.lastEvent());
     const over = run.done_event !== null && from >= run.done_event;

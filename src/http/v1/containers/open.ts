@@ -11,7 +11,7 @@ import { objectOf } from "../../../skill/json.ts";
 import type { JsonObject } from "../../../skill/manifest.ts";
 import { reaches } from "../../../skill/workspace-settings.ts";
 import type { RequestContext } from "../../context.ts";
-import { madeDigits } from "../../skills/idempotency.ts";
+import { madeDigits } from "../../idempotency.ts";
 import { checkTwice } from "../skill-references.ts";
 
 /**

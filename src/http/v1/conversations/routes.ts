@@ -18,10 +18,10 @@ import {
 } from "../../../registry/conversations/rows.ts";
 import type { JsonObject } from "../../../skill/manifest.ts";
 import type { RequestContext } from "../../context.ts";
+import { madeDigits } from "../../idempotency.ts";
 import { vendorBody, vendorBodyIfAny } from "../../operations.ts";
 import { jsonNow, pageLimit } from "../../page.ts";
 import type { Params } from "../../routes.ts";
-import { madeDigits } from "../../skills/idempotency.ts";
 import { ascendingOf, namedIn, openaiPage } from "../lists.ts";
 import { checkSizes, storedItems } from "../responses/ids.ts";
 import { reasoningShown, renderItem } from "../responses/render.ts";

@@ -9,7 +9,7 @@ import type { Part } from "../../../tool/multipart-reader.ts";
 import type { RequestContext } from "../../context.ts";
 import { keptType } from "../../files.ts";
 import { fieldText, formParts } from "../../form.ts";
-import { madeDigits } from "../../skills/idempotency.ts";
+import { madeDigits } from "../../idempotency.ts";
 import { isForm } from "../../skills/media-type.ts";
 import { dialectOf } from "../dialect.ts";
 

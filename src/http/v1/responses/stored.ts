@@ -2,15 +2,14 @@
 import * as z from "zod/mini";
 import { CallNotFound } from "../../../errors/llm.ts";
 import { BadRequest, ExecutionNotFound } from "../../../errors/request.ts";
-import { HullError, Internal } from "../../../errors.ts";
+import { type HullError, Internal } from "../../../errors.ts";
 import { readFrames } from "../../../model/frames.ts";
 import { eventOf, type RunEvent } from "../../../run/events.ts";
 import { failure, ResponseEvents } from "../../../run/responses/events.ts";
 import { placeOf, type ResponsesOperation } from "../../../run/responses/perform.ts";
 import type { Json, JsonObject } from "../../../skill/manifest.ts";
 import type { RequestContext } from "../../context.ts";
-import type { ExecutionClient } from "../../execution-client.ts";
-import { storedError } from "../../executions.ts";
+import { type ExecutionClient, storedError } from "../../execution-client.ts";
 import { jsonNow } from "../../page.ts";
 import { flagIn, WORDS } from "../../parameters.ts";
 import type { Params } from "../../routes.ts";
@@ -170,7 +169,7 @@ async function followed(
   const broken = (reason: string): HullError => new Internal({ cause: reason });
   for (let breaks = 0; !ended; breaks += 1) {
     const events = await execution.follow(seen, early);
-    if (!events.ok) throw new HullError(events.error);
+    if (!events.ok) throw storedError(events);
     const options = {
       framing: "sse" as const,
       max_event: MAX_EVENT,

@@ -2,17 +2,17 @@
  * Notes the calls that the Worker itself executes in the index of runs: after they have ended, several together; a long
  * call also while it runs. If the Worker dies before that, the note is lost.
  */
-import { BudgetExceeded } from "../../errors/budget.ts";
-import { ClientClosedRequest } from "../../errors/run.ts";
-import { HullError, toHullError } from "../../errors.ts";
-import { skillNamed } from "../../llm/skill-model.ts";
-import type { RunContext } from "../../run/context.ts";
-import type { OperationHandle } from "../../run/handle.ts";
-import { queueRows } from "../../session/index-rows.ts";
-import { beginningCall, type RunEntry } from "../../session/run-entry.ts";
-import type { RequestContext } from "../context.ts";
-import { namedSkillHeaders, withHeaders } from "../run-headers.ts";
-import { runId } from "../run-id.ts";
+import { BudgetExceeded } from "../errors/budget.ts";
+import { ClientClosedRequest } from "../errors/run.ts";
+import { HullError, toHullError } from "../errors.ts";
+import { skillNamed } from "../llm/skill-model.ts";
+import type { RunContext } from "../run/context.ts";
+import type { OperationHandle } from "../run/handle.ts";
+import { queueRows } from "../session/index-rows.ts";
+import { beginningCall, type RunEntry } from "../session/run-entry.ts";
+import type { RequestContext } from "./context.ts";
+import { namedSkillHeaders, withHeaders } from "./run-headers.ts";
+import { runId } from "./run-id.ts";
 
 /** A call that runs longer than this, in ms, is also noted while it runs. */
 const LONG_MS = 1000;
