@@ -5,13 +5,13 @@ import { callBody, completionBody, structuredBody } from "../run/request-bodies.
 import { runResultShape } from "../session/conversation/answers.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { answer, query, ref } from "./openapi-parts.ts";
-import { body, EVENTS, json, type Operation, type Operations, schema } from "./operation.ts";
+import { ANSWERED, body, EVENTS, json, type Operation, type Operations, schema } from "./operation.ts";
 import { schemasOf } from "./shape-schema.ts";
 
 /** What the operations of all calls have in common, except for the body. */
 const CALL = {
   tag: "models",
-  parameters: ["stream", "idempotency-key", "prefer"].map((name) => ref("parameters", name)),
+  parameters: ANSWERED,
   faults: [402, 404, 409, 502, 504],
 } as const satisfies Partial<Operation>;
 const OPTIONS = { options: schema("CallOptions") };

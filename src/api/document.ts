@@ -83,7 +83,7 @@ function parameterComponents(): JsonObject {
       ...header("Idempotency-Key", "Same key and input within 24 hours: one run, and its answer again."),
       schema: { type: "string", minLength: 1, maxLength: 255 },
     },
-    prefer: header("Prefer", "`respond-async`: 202 immediately, the result at `/executions/{id}`."),
+    prefer: header("Prefer", "`respond-async`: 202 immediately, the result at `Location`."),
     "x-hull-bot": header("x-hull-bot", "Profile whose configured values the skill's tools get."),
     "last-event-id": header("Last-Event-ID", "Events after this one only."),
     after: query("after", "Events after this number only.", { type: "integer", minimum: 0 }),

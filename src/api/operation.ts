@@ -61,6 +61,10 @@ export const NO_MATCH = ref("parameters", "if-none-match");
 /** The parameters of a file that can be read in ranges. */
 export const RANGED = [NO_MATCH, ref("parameters", "range"), ref("parameters", "if-range")];
 export const KEY = ref("parameters", "idempotency-key");
+/** In which form a request that runs something is answered, and again under its key. */
+export const ANSWERED = ["idempotency-key", "prefer", "stream", "last-event-id"].map((name) =>
+  ref("parameters", name),
+);
 export const CURSOR = query("cursor", "Where the page before ended.", TEXT);
 /** The parameters of a list. @param usual items per page */
 export const paged = (usual = 20): JsonObject[] => [

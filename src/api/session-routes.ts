@@ -48,6 +48,7 @@ import {
   TIME,
 } from "./openapi-parts.ts";
 import {
+  ANSWERED,
   body,
   EVENTS,
   follows,
@@ -222,15 +223,12 @@ export const SESSION_OPERATIONS = {
   listRuns: lists("sessions", "The runs of a session, the newest first, without their results", "Runs"),
   startRun: changes("Runs an agent in the session", body("RunRequest"), {
     parameters: [
-      KEY,
-      ref("parameters", "prefer"),
-      ref("parameters", "stream"),
+      ...ANSWERED,
       query(
         "wait",
         "Until when the answer waits: the run's end, until it rests (it is idle, or waits for its client or an approval), or not at all. Without it a daemon, and a run with tools of the client, is answered when it rests.",
         { enum: ["terminal", "idle", "none"] },
       ),
-      ref("parameters", "last-event-id"),
     ],
     answers: {
       200: answer("The result, and what the run waits for if it rests", {

@@ -14,13 +14,23 @@ import { acceptedTask, taskShape } from "../run/task/handle.ts";
 import { objectOf } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { nothing } from "./bodies/sessions.ts";
-import { answer, LOCATED, pageOf, ref } from "./openapi-parts.ts";
-import { body, EVENTS, json, KEY, lists, maybeBody, type Operations, reads, schema } from "./operation.ts";
+import { answer, LOCATED, pageOf, query, ref } from "./openapi-parts.ts";
+import {
+  ANSWERED,
+  body,
+  EVENTS,
+  json,
+  lists,
+  maybeBody,
+  type Operations,
+  reads,
+  schema,
+} from "./operation.ts";
 import { changesOf, RUN_FAULTS } from "./session-routes.ts";
 import { schemaOf, schemasOf } from "./shape-schema.ts";
 
 const task = changesOf("The task as it is now", "Task");
-/** With `Prefer: respond-async`. */
+/** With `Prefer: respond-async`, or `?wait=none` of a sub-agent. */
 const CONTINUES = answer("It continues", json(schemaOf(acceptedTask())), LOCATED);
 
 export const TASK_OPERATIONS = {
@@ -29,7 +39,7 @@ export const TASK_OPERATIONS = {
     "Hands a task over to a run in a session of its own",
     body(taskBody, { options: ref("schemas", "RunOptions") }),
     {
-      parameters: [KEY, ref("parameters", "stream")],
+      parameters: ANSWERED,
       answers: {
         200: answer("The run's events; the last one has the task", EVENTS),
         201: answer("It runs; with `wait` it has ended, or awaits its next cycle", json("Task"), LOCATED),
@@ -62,7 +72,7 @@ export const TASK_OPERATIONS = {
       parent_session_id: { description: "Its ceilings hold, and its stream tells of the run." },
     }),
     {
-      parameters: [KEY, ref("parameters", "stream")],
+      parameters: [query("wait", "`none` answers 202.", { enum: ["terminal", "none"] }), ...ANSWERED],
       answers: {
         200: answer("The envelope, or the run's events", { ...json("SubAgentResult"), ...EVENTS }),
         201: answer("With `background`: the task", json("Task"), LOCATED),

@@ -46,10 +46,10 @@ import {
   TIME,
 } from "./openapi-parts.ts";
 import {
+  ANSWERED,
   body,
   EVENTS,
   json,
-  KEY,
   lists,
   maybeBody,
   type Operations,
@@ -96,7 +96,7 @@ export const WORKFLOW_OPERATIONS = {
     "Executes a graph: waits for its end, streams, or answers at once",
     body("WorkflowRequest"),
     {
-      parameters: [KEY, WAIT, ref("parameters", "stream")],
+      parameters: [WAIT, ...ANSWERED],
       answers: BEGUN,
       faults: [402, 404, 409, 502, 504],
     },
@@ -124,11 +124,18 @@ export const WORKFLOW_OPERATIONS = {
     "Continues a paused run; one that ended at its max_steps continues as another run",
     NOTHING,
     {
-      answers: { 200: answer("The run as it is now", json("WorkflowRun")), 202: BEGUN[202] },
+      parameters: [WAIT, ...ANSWERED],
+      answers: {
+        200: answer("The run as it is now; of another run its result, once it has ended, or its events", {
+          ...json({ anyOf: [schema("WorkflowRun"), schema("WorkflowResult")] }),
+          ...EVENTS,
+        }),
+        202: BEGUN[202],
+      },
     },
   ),
   forkWorkflowRun: onRun("Begins another run that starts at a node of this one", body(forkRunBody), {
-    parameters: [KEY, WAIT, ref("parameters", "stream")],
+    parameters: [WAIT, ...ANSWERED],
     answers: BEGUN,
   }),
   migrateWorkflowRun: onRun(
@@ -167,7 +174,14 @@ export const WORKFLOW_OPERATIONS = {
     "Edits or inspects a graph, runs a task through it, or keeps its session",
     { required: true, content: json({ anyOf: OPERATION_BODIES }) },
     {
-      answers: { 200: answer("The operation's answer, bare: a graph, a report, a session, …", json({})) },
+      parameters: [WAIT, ...ANSWERED],
+      answers: {
+        200: answer(
+          "The operation's answer, bare: a graph, a report, a session, …, or the events of the run of `task_run`",
+          { ...json({}), ...EVENTS },
+        ),
+        202: answer("The run of `task_run` has begun", json("WorkflowResult"), LOCATED),
+      },
     },
   ),
 } satisfies Operations;

@@ -8,9 +8,9 @@ import type { ExecutionStatus } from "../session/unlisted/rpc.ts";
 import { isTextType } from "../skill/media.ts";
 import type { RequestContext } from "./context.ts";
 import { executionOf, storedError } from "./execution-client.ts";
+import { mediaType } from "./media-type.ts";
 import { jsonNow, numberedPage, numericCursor, pageLimit } from "./page.ts";
 import type { Params } from "./routes.ts";
-import { mediaType } from "./skills/media-type.ts";
 import { withShortList } from "./skills/produced-files.ts";
 import { eventStream, lastSeen } from "./sse.ts";
 

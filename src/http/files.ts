@@ -25,10 +25,10 @@ import { bodyChunks, declaredLength, withFirst } from "./body.ts";
 import type { RequestContext } from "./context.ts";
 import { formParts } from "./form.ts";
 import { callName, idempotencyKey } from "./idempotency.ts";
+import { isForm, mediaType } from "./media-type.ts";
 import { jsonNow } from "./page.ts";
 import { answerBytes, openStored } from "./representation.ts";
 import type { Params } from "./routes.ts";
-import { isForm, mediaType } from "./skills/media-type.ts";
 
 const MAX_NAME_BYTES = 255;
 const MAX_TYPE_LENGTH = 255;

@@ -4,7 +4,7 @@ import { BadRequest, IdempotencyKeyReused } from "../errors/request.ts";
 import type { HullError } from "../errors.ts";
 import type { RequestContext } from "./context.ts";
 import { callerOf } from "./execution-client.ts";
-import { typeOf } from "./skills/media-type.ts";
+import { typeOf } from "./media-type.ts";
 
 /** The client's key for its call; `null`: none. @throws BadRequest for an invalid key */
 export function idempotencyKey({ headers }: Request): string | null {

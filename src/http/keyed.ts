@@ -23,8 +23,8 @@ import { declaredLength, readBody } from "./body.ts";
 import type { RequestContext } from "./context.ts";
 import { formParts } from "./form.ts";
 import { callName, idempotencyKey, requestHash } from "./idempotency.ts";
+import { isForm } from "./media-type.ts";
 import type { Handler } from "./routes.ts";
-import { isForm } from "./skills/media-type.ts";
 import { dialectOf } from "./v1/dialect.ts";
 import { errorResponse } from "./v1/errors.ts";
 

@@ -1,8 +1,8 @@
 /** Server-sent events: an open body that sends heartbeats in silence, whether a client wants one, and after which event. */
 import { BadRequest } from "../errors/request.ts";
 import { formatEvent, HEARTBEAT, HEARTBEAT_MS } from "../run/events.ts";
+import { listedTypes, typeOf } from "./media-type.ts";
 import { DIGITS, flagIn } from "./parameters.ts";
-import { listedTypes, typeOf } from "./skills/media-type.ts";
 
 /** The most unread characters before a writer must wait. */
 const MAX_UNREAD = 256 * 1024;

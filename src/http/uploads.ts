@@ -24,9 +24,9 @@ import { readBody, readJson } from "./body.ts";
 import type { RequestContext } from "./context.ts";
 import { reconcileDaemons } from "./daemons/declared.ts";
 import { jsonAnswer } from "./json.ts";
+import { typeOf } from "./media-type.ts";
 import { jsonNow, pageLimit } from "./page.ts";
 import type { Params } from "./routes.ts";
-import { typeOf } from "./skills/media-type.ts";
 
 /** The largest archive, and the most unpacked bytes: with its copies it must fit into an isolate. */
 const MAX_BYTES = 30 * 1024 * 1024;

@@ -5,10 +5,10 @@ import type { Json } from "../../skill/manifest.ts";
 import { checkCoding, MAX_JSON_BYTES, parseJson, readBody } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { guard, sentKey } from "../guard.ts";
+import { typeOf } from "../media-type.ts";
 import { checkRate } from "../rate.ts";
 import type { Handler } from "../routes.ts";
 import { requestName, sessionOf, shownNow } from "../sessions/object.ts";
-import { typeOf } from "../skills/media-type.ts";
 import { type SignedCall, signedCall } from "./webhook.ts";
 
 /** Answers 202 when the event is stored. This route has no guard, since it decides itself who may call. */

@@ -12,7 +12,7 @@ import type { JsonObject } from "../../skill/manifest.ts";
 import { isTextType } from "../../skill/media.ts";
 import { artifactFile } from "../artifact-file.ts";
 import { withFirst } from "../body.ts";
-import { mediaType } from "../skills/media-type.ts";
+import { mediaType } from "../media-type.ts";
 import type { Exchange } from "./exchange.ts";
 
 /** A longer text or image travels as a link to a stored file. */

@@ -8,7 +8,7 @@ import type { Manifest } from "../../skill/manifest.ts";
 import { mediaTypeOf } from "../../skill/media.ts";
 import type { RequestContext } from "../context.ts";
 import { formParts } from "../form.ts";
-import { accepts, mediaType } from "./media-type.ts";
+import { accepts, mediaType } from "../media-type.ts";
 import type { SentInput } from "./stored-input.ts";
 
 const TEXT_FIELDS = ["text", "input", "prompt"];

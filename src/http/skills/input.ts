@@ -26,8 +26,8 @@ import {
   withFirst,
 } from "../body.ts";
 import type { RequestContext } from "../context.ts";
+import { accepts, isJson, isText, typeOf } from "../media-type.ts";
 import { formInput } from "./form-input.ts";
-import { accepts, isJson, isText, typeOf } from "./media-type.ts";
 import { areFileIds, type SentInput, sentFileIds } from "./stored-input.ts";
 
 /** Why a streamed body broke off after the run had begun. */

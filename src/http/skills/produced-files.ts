@@ -15,8 +15,8 @@ import { filesInHeader, shortFilesHeader } from "../../run/served-files.ts";
 import type { Manifest } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonAnswer } from "../json.ts";
+import { listedTypes, typeOf } from "../media-type.ts";
 import { isEventStream } from "../sse.ts";
-import { listedTypes, typeOf } from "./media-type.ts";
 
 /**
  * `?file=PATH` selects that file, and `output: file` the only one. `Accept: multipart/mixed` selects the text followed

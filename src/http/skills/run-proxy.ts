@@ -19,7 +19,7 @@ import { grantsOf } from "../../run/variables.ts";
 import type { Manifest, SkillRecord } from "../../skill/manifest.ts";
 import { bodyChunks, declaredLength, discardBody } from "../body.ts";
 import type { RequestContext } from "../context.ts";
-import { accepts, typeOf } from "./media-type.ts";
+import { accepts, typeOf } from "../media-type.ts";
 import { type UpstreamBody, UpstreamReader } from "./proxy-body.ts";
 import { proxySettings, returnedHeaders, upstreamHeaders, upstreamUrl } from "./proxy-request.ts";
 

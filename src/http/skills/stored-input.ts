@@ -6,7 +6,7 @@ import type { RunInput } from "../../run/handle.ts";
 import { lazily } from "../../run/large-body.ts";
 import type { Json, JsonObject, Manifest } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
-import { accepts, mediaType } from "./media-type.ts";
+import { accepts, mediaType } from "../media-type.ts";
 
 /** The most ids that one call may name. */
 const MAX_IDS = 100;

@@ -25,12 +25,12 @@ import { writeFault } from "../../../tool/workspace-path.ts";
 import type { RequestContext } from "../../context.ts";
 import { fileHeaders } from "../../files.ts";
 import { formParts } from "../../form.ts";
+import { isForm } from "../../media-type.ts";
 import { vendorBody } from "../../operations.ts";
 import { jsonNow, pageLimit } from "../../page.ts";
 import { answerBytes, openStored } from "../../representation.ts";
 import type { Params } from "../../routes.ts";
 import { MAX_FILE_BYTES, refusalOf } from "../../sessions/files.ts";
-import { isForm } from "../../skills/media-type.ts";
 import { ascendingOf, namedIn, openaiPage, pageWithin } from "../lists.ts";
 import { newContainer } from "./open.ts";
 

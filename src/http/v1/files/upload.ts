@@ -10,7 +10,7 @@ import type { RequestContext } from "../../context.ts";
 import { keptType } from "../../files.ts";
 import { fieldText, formParts } from "../../form.ts";
 import { madeDigits } from "../../idempotency.ts";
-import { isForm } from "../../skills/media-type.ts";
+import { isForm } from "../../media-type.ts";
 import { dialectOf } from "../dialect.ts";
 
 /** Bytes of a form without its file. */

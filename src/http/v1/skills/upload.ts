@@ -9,7 +9,7 @@ import type { UploadRules } from "../../../skill/stored-skill.ts";
 import { readZip, ZipTooLarge } from "../../../skill/zip.ts";
 import type { RequestContext } from "../../context.ts";
 import { fieldText, formParts } from "../../form.ts";
-import { isForm } from "../../skills/media-type.ts";
+import { isForm } from "../../media-type.ts";
 import { type Dialect, dialectOf } from "../dialect.ts";
 import { VENDORS } from "./vendor.ts";
 
