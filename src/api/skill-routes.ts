@@ -92,7 +92,6 @@ function parametersOf(manifest: Manifest, method: string): JsonObject[] {
   else if (mayBeFile(manifest)) names.push("prompt-of-file");
   if (streams(manifest)) names.push("stream");
   if (durable(mode)) names.push("idempotency-key", "prefer");
-  if (durable(mode) && streams(manifest)) names.push("last-event-id");
   if (mode === "llm") names.push("session_id", "file", "x-hull-bot");
   return names.map((name) => ref("parameters", name));
 }
