@@ -30,12 +30,13 @@ const CHECKED = ["src", "container", "scripts", "test"];
 const parts = (names: string): string[] => names.split(" ");
 /** What each part of src may import in addition to itself: parts, or single files. Everything may use `VOCABULARY`. */
 const VOCABULARY = parts(
-  "answer-shape bytes memo at-most asked-again cut lazily recent plural errors secrets redact log env derived-key",
+  "answer-shape bytes memo at-most asked-again cut lazily recent plural list-page errors secrets redact log env derived-key",
 );
 const MAY_IMPORT: Record<string, readonly string[]> = {
   "answer-shape": ["src/skill/json.ts", "src/skill/manifest.ts"],
   errors: ["plural", "cut"],
   plural: [],
+  "list-page": [],
   secrets: [],
   bytes: [],
   memo: [],
@@ -58,7 +59,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "src/skill/workspace-settings.ts",
     ...["ledger", "conversation"].map((folder) => `src/session/${folder}/rpc.ts`),
   ],
-  database: ["memo"],
+  database: ["memo", "env", "list-page"],
   "row-collector": ["log"],
   deployment: [
     ...parts("env log row-collector errors recent auth registry model tool"),

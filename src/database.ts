@@ -1,5 +1,7 @@
 /** Tables in D1. A schema is the text of files of `migrations/`, which `wrangler d1 migrations` applies, too. */
 import * as z from "zod/mini";
+import type { Owner } from "./env.ts";
+import type { Page, PageWanted } from "./list-page.ts";
 import { memoNamed } from "./memo.ts";
 
 /**
@@ -36,20 +38,23 @@ export const jsonColumn = <T = unknown>() =>
   );
 
 /** A statement with the values of its parameters. */
-export type Statement = readonly [text: string, values: readonly unknown[]];
+export type Statement<Text extends string = string> = readonly [text: Text, values: readonly unknown[]];
 
 /** Statements in the tables of a schema. What a single one returns is parsed. */
-export class Tables {
+export class Tables<Text extends string = string> {
   readonly #db: D1Database;
   readonly #schema: string;
+  readonly #first: readonly unknown[];
 
-  constructor(db: D1Database, schema: string) {
+  /** @param first the values of the first parameters of each statement */
+  constructor(db: D1Database, schema: string, first: readonly unknown[] = []) {
     this.#db = db;
     this.#schema = schema;
+    this.#first = first;
   }
 
   /** All rows that a statement returns. */
-  async rows<T>(shape: z.ZodMiniType<T>, statement: string, values: readonly unknown[] = []): Promise<T[]> {
+  async rows<T>(shape: z.ZodMiniType<T>, statement: Text, values: readonly unknown[] = []): Promise<T[]> {
     const { results } = await (await this.prepared(statement, values)).all();
     return results.map((row) => shape.parse(row));
   }
@@ -57,35 +62,70 @@ export class Tables {
   /** The first row that a statement returns; `null`: there is none. */
   async first<T>(
     shape: z.ZodMiniType<T>,
-    statement: string,
+    statement: Text,
     values: readonly unknown[] = [],
   ): Promise<T | null> {
     const row = await (await this.prepared(statement, values)).first();
     return row === null ? null : shape.parse(row);
   }
 
+  /**
+   * A page of the rows that a query selects.
+   * @param query all of it up to its last condition
+   * @param by the columns that order the rows; together they are unique
+   */
+  async page<T>(
+    shape: z.ZodMiniType<T>,
+    [query, values]: Statement<Text>,
+    by: readonly string[],
+    { limit, after, ascending = false }: PageWanted,
+  ): Promise<Page<T>> {
+    const [beyond, order] = ascending ? [">", "ASC"] : ["<", "DESC"];
+    const begun = after === null ? "" : `AND (${by}) ${beyond} (${after.map(() => "?")})`;
+    const ordered = by.map((column) => `${column} ${order}`);
+    const statement = `${query} ${begun} ORDER BY ${ordered} LIMIT ?`;
+    const bound = this.#bound(await this.#database(), statement, [...values, ...(after ?? []), limit + 1]);
+    const { results } = await bound.all();
+    const data = results.slice(0, limit).map((row) => shape.parse(row));
+    return { data, has_more: results.length > limit };
+  }
+
   /** Executes a statement; returns how many rows it changed. */
-  async run(statement: string, values: readonly unknown[] = []): Promise<number> {
+  async run(statement: Text, values: readonly unknown[] = []): Promise<number> {
     const { meta } = await (await this.prepared(statement, values)).run();
     return meta.changes;
   }
 
   /** Executes statements in one transaction, all or none; returns the rows of each. */
-  async batch(statements: readonly Statement[]): Promise<unknown[][]> {
+  async batch(statements: readonly Statement<Text>[]): Promise<unknown[][]> {
     const db = await this.#database();
-    const all = await db.batch(statements.map(([text, values]) => db.prepare(text).bind(...values)));
+    const all = await db.batch(statements.map(([text, values]) => this.#bound(db, text, values)));
     return all.map(({ results }) => results);
   }
 
   /** A statement that is executed with those of other tables. */
-  async prepared(statement: string, values: readonly unknown[]): Promise<D1PreparedStatement> {
-    return (await this.#database()).prepare(statement).bind(...values);
+  async prepared(statement: Text, values: readonly unknown[]): Promise<D1PreparedStatement> {
+    return this.#bound(await this.#database(), statement, values);
   }
 
   #database(): Promise<D1Database> {
     return databaseWith(this.#db, this.#schema);
   }
+
+  #bound(db: D1Database, statement: string, values: readonly unknown[]): D1PreparedStatement {
+    return db.prepare(statement).bind(...this.#first, ...values);
+  }
 }
+
+/** A statement about one tenant; the compiler refuses one that does not name it. */
+export type OwnStatement = Statement<OwnText>;
+type OwnText = `${string}${"tenant" | "owner"} = ?1${string}` | `INSERT ${string}?1${string}`;
+
+/** Tables as one tenant sees them: ?1 of each statement is the tenant, and ?2 the first of its values. */
+export type OwnTables = Tables<OwnText>;
+
+export const ownTables = ({ env, tenant }: Owner, schema: string): OwnTables =>
+  new Tables(env.DB, schema, [tenant]);
 
 /** The most batches that one sweep removes: enough for a busy deployment, within the platform's limit on queries. */
 const MAX_BATCHES = 10;
@@ -93,15 +133,4 @@ const MAX_BATCHES = 10;
 /** Removes rows in batches. @param remove removes a batch; returns whether there may be more to remove */
 export async function removeInBatches(remove: () => Promise<boolean>): Promise<void> {
   for (let batch = 0; batch < MAX_BATCHES; batch++) if (!(await remove())) return;
-}
-
-/** A page of rows, of which the query read one more than `limit`. @param nameOf where the page after this row begins */
-export function pageOfRows<T, Name = string>(
-  found: readonly T[],
-  limit: number,
-  nameOf: (last: T) => Name,
-): { data: T[]; next_cursor: Name | null } {
-  const data = found.slice(0, limit);
-  const last = data.at(-1);
-  return { data, next_cursor: found.length > limit && last !== undefined ? nameOf(last) : null };
 }

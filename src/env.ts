@@ -87,6 +87,15 @@ export interface Bindings {
   HULL_RUNNER_FLAGS?: string;
 }
 
+/**
+ * A tenant of a deployment. Code that reads or changes what a tenant owns takes one, never a tenant's name beside
+ * bindings; each run's context is one.
+ */
+export interface Owner {
+  readonly env: Bindings;
+  readonly tenant: string;
+}
+
 /** The serving part of hull.toml, as `hull dev` and `hull deploy` pass it in `HULL_CONFIG`. Sizes in bytes. */
 const servingConfig = z.lazy(() => {
   const texts = z._default(z.array(z.string()), []);

@@ -4,11 +4,12 @@ import * as z from "zod/mini";
 import API_KEYS from "../../migrations/0001_api_keys.sql?raw";
 import API_KEY_USES from "../../migrations/0013_api_key_uses.sql?raw";
 import { sha256 } from "../bytes.ts";
-import { pageOfRows, Tables } from "../database.ts";
+import { Tables } from "../database.ts";
 import { keySource } from "../derived-key.ts";
 import type { Bindings } from "../env.ts";
 import { unknownCursor } from "../errors/unknown-cursor.ts";
 import { Internal } from "../errors.ts";
+import { pageOfRows } from "../list-page.ts";
 import { type ApiKey, keyOf, keyRowShape, prefixOf, SCOPES, type Scope } from "./api-key.ts";
 
 const COLUMNS = "id, prefix, tenant, scopes, name, created_at";

@@ -70,7 +70,7 @@ async function answered(context: RequestContext, handlerOf: HandlerOf<Operation>
       const { card } = await findSlug(context, slug);
       return runSkill(context.within(made(card.route, card.method)), card);
     },
-    waiting: () => countWaiting(env, tenant),
+    waiting: () => countWaiting(context),
     checkLength: () => checkDeclaredLength(request, settings.max_body_bytes),
     checkToken: (token) => checkFormToken(context, token),
     problem: (error) => {

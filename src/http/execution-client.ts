@@ -95,15 +95,15 @@ interface TakenInput {
  * @param folder in R2, for large parts
  */
 export async function takeInput(
-  { env, tenant }: RequestContext,
+  context: RequestContext,
   id: string,
   input: RunInput,
   folder: "executions" | "responses" = "executions",
 ): Promise<TakenInput> {
   const storage: BodyStorage = {
-    bucket: env.FILES,
+    bucket: context.env.FILES,
     key: () => `${folder}/${id}/input-${crypto.randomUUID()}`,
-    note: (key, uploadId) => keepTemporary(env, tenant, key, uploadId),
+    note: (key, uploadId) => keepTemporary(context, key, uploadId),
   };
   const bodies = new HeldBodies(storage);
   const hashes: string[] = [];

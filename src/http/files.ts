@@ -46,18 +46,17 @@ export async function uploadFile(context: RequestContext): Promise<Response> {
     await listUpload(context, file);
     return created(file, {});
   }
-  const { tenant, env } = context;
   const upload = {
     name: await callName(context, key, "/files"),
     request_hash: await sha256(JSON.stringify([file.filename, file.mime, file.size, file.sha256])),
     answer: JSON.stringify(file),
   };
-  const earlier = await claimUpload(env, tenant, file.id, upload);
+  const earlier = await claimUpload(context, file.id, upload);
   if (earlier === null) {
     await listUpload(context, file);
     return created(file, {});
   }
-  await dropFile(env, tenant, file.id);
+  await dropFile(context, file.id);
   if (earlier.request_hash !== upload.request_hash) throw new IdempotencyKeyReused({ key });
   const first: FileDocument = JSON.parse(earlier.answer);
   context.log.file = first.id;
@@ -109,7 +108,7 @@ async function takeForm(context: RequestContext): Promise<FileDocument> {
     }
   } catch (error) {
     // If this fails, the index removes the file later.
-    if (taken !== null) await dropFile(context.env, context.tenant, taken.id).catch(() => {});
+    if (taken !== null) await dropFile(context, taken.id).catch(() => {});
     throw error;
   }
   if (taken === null) throw new FileRequired({ hint: "The form holds no file part." });
@@ -127,8 +126,7 @@ interface Upload {
 function store(context: RequestContext, { filename: sent, type, size, body }: Upload): Promise<FileDocument> {
   const filename = checkedName(context.query.get("filename") ?? sent);
   const mime = keptType(type, filename);
-  const { env, tenant } = context;
-  return storeFile(env, tenant, { filename, mime, size, ttl_ms: UPLOADED_TTL_MS }, body);
+  return storeFile(context, { filename, mime, size, ttl_ms: UPLOADED_TTL_MS }, body);
 }
 
 /** @throws InputInvalid for an invalid file name */
@@ -156,7 +154,7 @@ export function keptType(sent: string | null, filename: string | null): string {
 
 /** `GET /files/:id`: the bytes, whole or a range of them. */
 export async function getFile(context: RequestContext, { id = "" }: Params): Promise<Response> {
-  return answerFile(context, await findFile(context.env, context.tenant, id));
+  return answerFile(context, await findFile(context, id));
 }
 
 /** A file's bytes, whole or a range of them. */
@@ -180,7 +178,7 @@ export function fileHeaders(mime: string, filename: string): Record<string, stri
 
 /** `DELETE /files/:id`. Runs that are under way keep what they have already read. */
 export async function deleteFile(context: RequestContext, { id = "" }: Params): Promise<Response> {
-  await findFile(context.env, context.tenant, id);
-  await removeFile(context.env, context.tenant, id);
+  await findFile(context, id);
+  await removeFile(context, id);
   return new Response(null, { status: 204 });
 }

@@ -11,10 +11,11 @@ export const pageLimit = (
   { min = 1, max = 1000, otherwise = 20 }: { min?: number; max?: number; otherwise?: number } = {},
 ): number => wholeIn(query, "limit", { min, max, otherwise });
 
-/** The page of a list, newest first, of the caller's tenant. @throws BadRequest */
-export function wantedPage({ query, tenant }: RequestContext): Wanted {
-  return { tenant, limit: pageLimit(query), cursor: query.get("cursor") };
-}
+/** The page of a list, newest first. @throws BadRequest */
+export const wantedPage = ({ query }: RequestContext): Wanted => ({
+  limit: pageLimit(query),
+  cursor: query.get("cursor"),
+});
 
 /** Where a page of a list begins whose cursors are numbers; `null`: at the list's beginning. @throws BadRequest */
 export function numericCursor(query: URLSearchParams): number | null {

@@ -23,22 +23,21 @@ export async function listAllRuns(context: RequestContext): Promise<Response> {
     stages: !query.has("stages") || flagIn(query, "stages", WORDS),
   };
   await flushRows(context.deployment);
-  return jsonNow(await listIndexedRuns(context.env, filter));
+  return jsonNow(await listIndexedRuns(context, filter));
 }
 
 /** `GET /runs/:id`. @throws CallNotFound */
 export async function getIndexedRun(context: RequestContext, { id = "" }: Params): Promise<Response> {
   await flushRows(context.deployment);
-  const run = await indexedRun(context.env, context.tenant, id);
+  const run = await indexedRun(context, id);
   if (run === null) throw new CallNotFound({ what: "run", id });
   return jsonNow(run);
 }
 
 /** `GET /runs/figures`: sums of the last 24 hours by skill, and how many runs wait for an approval. */
 export async function getRunFigures(context: RequestContext): Promise<Response> {
-  const { env, tenant } = context;
   await flushRows(context.deployment);
   const since = new Date(Date.now() - DAY_MS).toISOString();
-  const [data, waiting] = await Promise.all([runFigures(env, tenant, since), countWaiting(env, tenant)]);
+  const [data, waiting] = await Promise.all([runFigures(context, since), countWaiting(context)]);
   return jsonNow({ since, awaiting_approval: waiting, data });
 }

@@ -54,7 +54,7 @@ async function sweepContainers(deployment: Deployment, background: Background, n
   const old = await oldContainers(env, { used, ttlMs: CONTAINER_TTL_MS, most: MOST_CONTAINERS });
   await askEach(deployment, background, old, {
     ask: (session, { ttl_ms }) => session.ask("expire", { since: used - ttl_ms }),
-    forget: ({ tenant, id }) => forgetSession(env, tenant, id),
+    forget: ({ tenant, id }) => forgetSession({ env, tenant }, id),
     failed: "container_not_swept",
   });
 }
@@ -66,7 +66,7 @@ async function sweepDaemons(deployment: Deployment, background: Background, now:
   const overdue = await overdueDaemons(env, now, MOST_DAEMONS);
   await askEach(deployment, background, overdue, {
     ask: (session) => session.ask("poke", null),
-    forget: ({ tenant, id }) => forgetDaemon(env, tenant, id),
+    forget: ({ tenant, id }) => forgetDaemon({ env, tenant }, id),
     failed: "daemon_not_poked",
   });
   if (overdue.length > 0)

@@ -77,15 +77,15 @@ function redeclare({ deployment, background }: RequestContext, tenant: string): 
  * `?tenant=`.
  */
 export async function listUploads(context: RequestContext): Promise<Response> {
-  const { query } = context;
+  const { env, query } = context;
   const limit = pageLimit(query);
   const { tenant, operator } = context.caller;
-  const owner = (operator ? query.get("tenant") : null) ?? tenant;
-  const after = query.get("cursor") ?? "";
-  const uploads = await uploadsAfter(context.env, { owner, after, limit: limit + 1 });
+  const owner = { env, tenant: (operator ? query.get("tenant") : null) ?? tenant };
+  const cursor = query.get("cursor");
+  const uploads = await uploadsAfter(owner, { after: cursor === null ? null : [cursor], limit });
   const catalog = await context.deployment.registry.catalog(context.background);
-  const data = uploads.slice(0, limit).map((upload) => shown(upload, catalog));
-  return jsonNow({ data, next_cursor: uploads.length > limit ? (data.at(-1)?.slug ?? null) : null });
+  const data = uploads.data.map((upload) => shown(upload, catalog));
+  return jsonNow({ data, next_cursor: uploads.has_more ? (data.at(-1)?.slug ?? null) : null });
 }
 
 function shown(upload: Upload, catalog: LoadedCatalog): ShownUpload {
@@ -123,13 +123,13 @@ async function readEarlier(
 }
 
 /** The files of a version that the tenant stored through `/v1/skills`. @throws SkillNotFound */
-async function readStored({ env, tenant }: RequestContext, id: string, named: string): Promise<SourceFile[]> {
+async function readStored(context: RequestContext, id: string, named: string): Promise<SourceFile[]> {
   const gone = (): Error => new SkillNotFound({ id, version: named });
-  if ((await findSkill(env, tenant, id)) === null) throw new SkillNotFound({ id });
-  const version = await findVersion(env, tenant, id, named);
+  if ((await findSkill(context, id)) === null) throw new SkillNotFound({ id });
+  const version = await findVersion(context, id, named);
   if (version === null) throw gone();
-  const bundle = await findBundle(env, tenant, version.digest);
-  const bytes = bundle === null ? null : await readWhole(env.FILES, bundle.key);
+  const bundle = await findBundle(context, version.digest);
+  const bytes = bundle === null ? null : await readWhole(context.env.FILES, bundle.key);
   if (bundle === null || bytes === null) throw gone();
   return skillFiles(await readZip(bytes, { max_bytes: bundle.size, max_entries: MAX_FILES }));
 }

@@ -2,7 +2,7 @@
 
 import * as z from "zod/mini";
 import { sha256, utf8 } from "../bytes.ts";
-import type { Bindings } from "../env.ts";
+import type { Bindings, Owner } from "../env.ts";
 import { BundleInvalid } from "../errors/request.ts";
 import type { AssembledSkill } from "../skill/assemble.ts";
 import { parsedFile } from "../skill/json-depth.ts";
@@ -32,13 +32,13 @@ async function putObject(env: Bindings, key: string, bytes: Uint8Array): Promise
 }
 
 /** Stores the parts of a tenant's skill, so that a sweep can remove them. */
-export async function storeUpload(env: Bindings, tenant: string, skill: AssembledSkill): Promise<void> {
+export async function storeUpload(owner: Owner, skill: AssembledSkill): Promise<void> {
   const { digest } = skill;
   const parts = partsOf(skill);
   const keys = parts.map(([key]) => UPLOADED + key);
   // While a sweep removes some of them, they go where nobody removes anything.
-  const place = (await noteObjects(env, { digest, tenant, keys })) ? UPLOADED : "";
-  for (const [key, bytes] of parts) await putObject(env, place + key, bytes);
+  const place = (await noteObjects(owner, digest, keys)) ? UPLOADED : "";
+  for (const [key, bytes] of parts) await putObject(owner.env, place + key, bytes);
 }
 
 /** The objects of a skill by their keys, the record last. */

@@ -96,7 +96,7 @@ export class TenantCatalogs {
     this.#reads += 1;
     const sequence = this.#reads;
     const readAt = Date.now();
-    const found = await uploadsOf(this.#env, tenant);
+    const found = await uploadsOf({ env: this.#env, tenant });
     const before = this.#byTenant.get(tenant);
     if (before !== undefined && before.sequence > sequence) return before;
     // Equal uploads keep their view.

@@ -3,7 +3,7 @@ import * as z from "zod/mini";
 import TOOL_CONFIG from "../../migrations/0005_tool_config.sql?raw";
 import UPLOADED_OBJECTS from "../../migrations/0021_uploaded_objects.sql?raw";
 import { databaseWith } from "../database.ts";
-import type { Bindings } from "../env.ts";
+import type { Bindings, Owner } from "../env.ts";
 import type { Card } from "../skill/manifest.ts";
 import { looseVersions } from "./uploaded-objects.ts";
 import { COLUMNS, MAX_UPLOADS, type Upload, uploadShape, uploadTables } from "./uploads.ts";
@@ -34,15 +34,14 @@ export async function uploadsNear(env: Bindings, card: Card): Promise<Upload[]> 
  * @param fresh another version of the owner's own skill also counts as another skill
  */
 export async function saveUpload(
-  env: Bindings,
-  owner: string,
+  { env, tenant }: Owner,
   card: Card,
   { now, fresh }: { now: Date; fresh: boolean },
 ): Promise<{ saved: Upload; existed: boolean } | "taken" | "full"> {
   await databaseWith(env.DB, UPLOADED_OBJECTS);
   const tooMany = `FROM uploaded_versions WHERE slug = ?1 AND version <=
     (SELECT max(version) FROM uploaded_versions WHERE slug = ?1) - ?2`;
-  const values = [...near(card), owner, card.version, JSON.stringify(card), now.toISOString()];
+  const values = [...near(card), tenant, card.version, JSON.stringify(card), now.toISOString()];
   const [before, after] = await uploadTables(env).batch([
     ["SELECT slug FROM uploaded_skills WHERE slug = ?1", [card.slug]],
     [

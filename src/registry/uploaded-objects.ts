@@ -7,7 +7,7 @@
 import * as z from "zod/mini";
 import UPLOADED_OBJECTS from "../../migrations/0021_uploaded_objects.sql?raw";
 import { type Statement, Tables } from "../database.ts";
-import type { Bindings } from "../env.ts";
+import type { Bindings, Owner } from "../env.ts";
 
 /**
  * How old the noted use of a loose version is, in ms, before a further one replaces it, and how long an isolate that has
@@ -23,8 +23,9 @@ const digestShape = z.lazy(() => z.array(z.object({ digest: z.string() })));
  * they must not be stored under these keys.
  */
 export async function noteObjects(
-  env: Bindings,
-  { digest, tenant, keys }: { digest: string; tenant: string; keys: readonly string[] },
+  { env, tenant }: Owner,
+  digest: string,
+  keys: readonly string[],
 ): Promise<boolean> {
   const list = JSON.stringify(keys);
   const [noted] = await tables(env).batch([

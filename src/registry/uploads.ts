@@ -2,8 +2,9 @@
 
 import * as z from "zod/mini";
 import UPLOADS from "../../migrations/0002_uploaded_skills.sql?raw";
-import { jsonColumn, Tables } from "../database.ts";
-import type { Bindings } from "../env.ts";
+import { jsonColumn, ownTables, Tables } from "../database.ts";
+import type { Bindings, Owner } from "../env.ts";
+import type { Page, PageWanted } from "../list-page.ts";
 import { cardShape, sha256 } from "../skill/manifest.ts";
 
 /** The most uploaded skills of one tenant: an isolate holds all their cards. */
@@ -32,20 +33,15 @@ export const uploadShape = z.lazy(() =>
 export const uploadTables = ({ DB }: Bindings): Tables => new Tables(DB, UPLOADS);
 
 /** All uploads of a tenant, sorted by slug. */
-export async function uploadsOf(env: Bindings, owner: string): Promise<Upload[]> {
-  return listUploads(env, { owner, after: "", limit: MAX_UPLOADS });
+export async function uploadsOf(owner: Owner): Promise<Upload[]> {
+  const { data } = await listUploads(owner, { after: null, limit: MAX_UPLOADS });
+  return data;
 }
 
-/** Uploads of a tenant whose slug comes after `after`, sorted by slug. */
-export async function listUploads(
-  env: Bindings,
-  { owner, after, limit }: { owner: string; after: string; limit: number },
-): Promise<Upload[]> {
-  return uploadTables(env).rows(
-    uploadShape,
-    `SELECT ${COLUMNS} FROM uploaded_skills WHERE owner = ? AND slug > ? ORDER BY slug LIMIT ?`,
-    [owner, after, limit],
-  );
+/** A page of a tenant's uploads, sorted by slug. */
+export function listUploads(owner: Owner, page: PageWanted): Promise<Page<Upload>> {
+  const query = `SELECT ${COLUMNS} FROM uploaded_skills WHERE owner = ?1` as const;
+  return ownTables(owner, UPLOADS).page(uploadShape, [query, []], ["slug"], { ...page, ascending: true });
 }
 
 /** The versions of an upload, the newest first. */

@@ -2,7 +2,7 @@
 
 import { fromHex, toHex, utf8, utf8OrNull } from "../bytes.ts";
 import { CODE_FOLDERS, type CodeTerms } from "../engine/workspace-tools/code-tools.ts";
-import type { Bindings } from "../env.ts";
+import type { Owner } from "../env.ts";
 import { CallNotFound } from "../errors/llm.ts";
 import { type HullError, Internal } from "../errors.ts";
 import { logFault } from "../log.ts";
@@ -138,8 +138,8 @@ export async function openContainer(
   };
 }
 
-async function fileBytes({ env, tenant }: RunContext, id: string): Promise<Uint8Array> {
-  const { bytes } = await fileContent(env, await findFile(env, tenant, id));
+async function fileBytes(context: RunContext, id: string): Promise<Uint8Array> {
+  const { bytes } = await fileContent(context, await findFile(context, id));
   return bytes;
 }
 
@@ -222,8 +222,8 @@ export const UPLOAD_NOTES = ".hull/uploads/";
  * @throws FileNotFound; InvalidRequest if the folder cannot hold it
  */
 export async function putUpload(context: RunContext, { workspace }: Container, id: string): Promise<void> {
-  const { env, tenant } = context;
-  const file = await findFile(env, tenant, id);
+  const { env } = context;
+  const file = await findFile(context, id);
   const note = `${UPLOAD_NOTES}${id}`;
   if ((await workspace.findFile(note)) !== null) return;
   const write = async (
@@ -237,8 +237,8 @@ export async function putUpload(context: RunContext, { workspace }: Container, i
     throw doesNotFit("file_id", path);
   };
   for (;;) {
-    const { path, free } = await placeOf(env, workspace, file, inputName(file.filename ?? id));
-    const body = lazily(() => readFile(env, file));
+    const { path, free } = await placeOf(context, workspace, file, inputName(file.filename ?? id));
+    const body = lazily(() => readFile(context, file));
     // Another request may have taken the path meanwhile.
     if (free && !(await write({ path, expected: "none" }, file.size, body))) continue;
     const text = utf8(path);
@@ -249,7 +249,7 @@ export async function putUpload(context: RunContext, { workspace }: Container, i
 
 /** Where a stored file belongs in the input folder: a free path, or that of a file with the same content. */
 async function placeOf(
-  env: Bindings,
+  owner: Owner,
   workspace: WorkspaceAccess,
   file: StoredFile,
   name: string,
@@ -258,7 +258,7 @@ async function placeOf(
     const path = `${CODE_FOLDERS.input}/${numbered(name, count)}`;
     const other = await workspace.findFile(path);
     if (other === null) return { path, free: true };
-    if (other.size === file.size && other.sha256 === (await digestOf(env, file)))
+    if (other.size === file.size && other.sha256 === (await digestOf(owner, file)))
       return { path, free: false };
   }
 }
@@ -272,8 +272,8 @@ const inputName = (filename: string): string =>
       .replace(/^\.{1,2}$/, "_"),
   );
 
-async function digestOf(env: Bindings, file: StoredFile): Promise<string> {
-  const { body, sha256 } = digested(await readFile(env, file));
+async function digestOf(owner: Owner, file: StoredFile): Promise<string> {
+  const { body, sha256 } = digested(await readFile(owner, file));
   for await (const _ of body);
   return sha256;
 }

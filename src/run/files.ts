@@ -4,7 +4,7 @@
  * under it; that object removes expired files.
  */
 import { askedAgain } from "../asked-again.ts";
-import type { Bindings, FileIndexRpc, IdempotentUpload } from "../env.ts";
+import type { FileIndexRpc, IdempotentUpload, Owner } from "../env.ts";
 import { FileNotFound } from "../errors/request.ts";
 import type { FileDocument } from "./answers.ts";
 import { digested } from "./digest.ts";
@@ -46,8 +46,7 @@ export const fileIdOf = (digits: string): string => `file_01${digits.slice(2)}`;
 
 /** Stores a file. If its body breaks off, nothing is stored. */
 export async function storeFile(
-  env: Bindings,
-  tenant: string,
+  owner: Owner,
   { filename, mime, ttl_ms, size: knownSize }: NewFile,
   content: Body | Uint8Array,
 ): Promise<FileDocument> {
@@ -56,8 +55,8 @@ export async function storeFile(
   const expiresAt = now + ttl_ms;
   let noted = false;
   const storage: BodyStorage = {
-    bucket: env.FILES,
-    key: () => fileKey(tenant, id),
+    bucket: owner.env.FILES,
+    key: () => fileKey(owner, id),
     options: {
       httpMetadata: { contentType: mime },
       customMetadata: {
@@ -67,7 +66,7 @@ export async function storeFile(
     },
     note: (key, uploadId) => {
       noted = true;
-      return askIndex(env, tenant, (index) => index.keep(key, expiresAt, uploadId));
+      return askIndex(owner, (index) => index.keep(key, expiresAt, uploadId));
     },
   };
   const { body, sha256 } = digested(content instanceof Uint8Array ? [content] : content);
@@ -77,7 +76,7 @@ export async function storeFile(
     return { id, filename, mime, size, sha256: await sha256, ...times };
   } catch (error) {
     // If this fails, the index removes the file later.
-    if (noted) await dropFile(env, tenant, id).catch(() => {});
+    if (noted) await dropFile(owner, id).catch(() => {});
     throw error;
   }
 }
@@ -96,10 +95,10 @@ export interface StoredFile extends Pick<FileDocument, "id" | "filename" | "mime
 }
 
 /** Finds a tenant's file without reading it; `null` for an unknown, foreign or expired id. */
-export async function lookUpFile(env: Bindings, tenant: string, id: string): Promise<StoredFile | null> {
+export async function lookUpFile(owner: Owner, id: string): Promise<StoredFile | null> {
   if (!/^file_[0-9a-f]{32}$/.test(id)) return null;
-  const key = fileKey(tenant, id);
-  const object = await askedAgain(() => env.FILES.head(key));
+  const key = fileKey(owner, id);
+  const object = await askedAgain(() => owner.env.FILES.head(key));
   const { filename, expires_at } = object?.customMetadata ?? {};
   if (object === null || Number(expires_at) <= Date.now()) return null;
   return {
@@ -113,14 +112,14 @@ export async function lookUpFile(env: Bindings, tenant: string, id: string): Pro
 }
 
 /** @throws FileNotFound for an id that is unknown, expired, or of another tenant */
-export async function findFile(env: Bindings, tenant: string, id: string): Promise<StoredFile> {
-  const file = await lookUpFile(env, tenant, id);
+export async function findFile(owner: Owner, id: string): Promise<StoredFile> {
+  const file = await lookUpFile(owner, id);
   if (file === null) throw new FileNotFound({ id });
   return file;
 }
 
 /** The bytes of a file. @throws FileNotFound if it was removed since */
-export async function readFile(env: Bindings, { id, key }: StoredFile): Promise<ReadableStream<Uint8Array>> {
+export async function readFile({ env }: Owner, { id, key }: StoredFile): Promise<ReadableStream<Uint8Array>> {
   const object = await openObject(env.FILES, key);
   if (object === null) throw new FileNotFound({ id });
   return object.body;
@@ -135,7 +134,7 @@ export interface FileContent {
 }
 
 /** A whole file. @throws FileNotFound if it was removed since */
-export async function fileContent(env: Bindings, file: StoredFile): Promise<FileContent> {
+export async function fileContent({ env }: Owner, file: StoredFile): Promise<FileContent> {
   const { id, key, mime, filename } = file;
   const bytes = await readWhole(env.FILES, key);
   if (bytes === null) throw new FileNotFound({ id });
@@ -143,28 +142,27 @@ export async function fileContent(env: Bindings, file: StoredFile): Promise<File
 }
 
 /** Removes a file, and the record of its upload. */
-export function dropFile(env: Bindings, tenant: string, id: string): Promise<void> {
-  return askIndex(env, tenant, (index) => index.drop([fileKey(tenant, id)]));
+export function dropFile(owner: Owner, id: string): Promise<void> {
+  return askIndex(owner, (index) => index.drop([fileKey(owner, id)]));
 }
 
 /** Makes an upload the answer to all later uploads of the same name. If there is an earlier one, returns that. */
 export function claimUpload(
-  env: Bindings,
-  tenant: string,
+  owner: Owner,
   id: string,
   upload: IdempotentUpload,
 ): Promise<IdempotentUpload | null> {
-  return askIndex(env, tenant, (index) => index.claim(fileKey(tenant, id), upload));
+  return askIndex(owner, (index) => index.claim(fileKey(owner, id), upload));
 }
 
 /** Where the parts of an input go that are too large for memory; `stored` collects their keys for `dropInput`. */
-export function inputStorage(env: Bindings, tenant: string, stored: string[]): BodyStorage {
+export function inputStorage(owner: Owner, stored: string[]): BodyStorage {
   return {
-    bucket: env.FILES,
-    key: () => `inputs/${tenant}/${crypto.randomUUID()}`,
+    bucket: owner.env.FILES,
+    key: () => `inputs/${owner.tenant}/${crypto.randomUUID()}`,
     note: (key, uploadId) => {
       stored.push(key);
-      return askIndex(env, tenant, (index) => index.keep(key, Date.now() + INPUT_TTL_MS, uploadId));
+      return askIndex(owner, (index) => index.keep(key, Date.now() + INPUT_TTL_MS, uploadId));
     },
   };
 }
@@ -175,34 +173,28 @@ export function inputStorage(env: Bindings, tenant: string, stored: string[]): B
 const TEMPORARY_TTL_MS = 24 * 3_600_000;
 
 /** Records a key for a file that only this process knows. @param uploadId of a multipart upload */
-export function keepTemporary(
-  env: Bindings,
-  tenant: string,
-  key: string,
-  uploadId: string | null,
-): Promise<void> {
-  return askIndex(env, tenant, (index) => index.keep(key, Date.now() + TEMPORARY_TTL_MS, uploadId));
+export function keepTemporary(owner: Owner, key: string, uploadId: string | null): Promise<void> {
+  return askIndex(owner, (index) => index.keep(key, Date.now() + TEMPORARY_TTL_MS, uploadId));
 }
 
 /** Keeps the objects of `keepTemporary`: from now on, something else knows them. */
-export async function releaseTemporary(env: Bindings, tenant: string, keys: string[]): Promise<void> {
-  if (keys.length > 0) await askIndex(env, tenant, (index) => index.release(keys));
+export async function releaseTemporary(owner: Owner, keys: string[]): Promise<void> {
+  if (keys.length > 0) await askIndex(owner, (index) => index.release(keys));
 }
 
 /** Removes a used input, or the files of an ended run. */
-export function dropInput(env: Bindings, tenant: string, stored: string[]): Promise<void> {
-  return askIndex(env, tenant, (index) => index.drop(stored));
+export function dropInput(owner: Owner, stored: string[]): Promise<void> {
+  return askIndex(owner, (index) => index.drop(stored));
 }
 
 /** The R2 key of a file. */
-export function fileKey(tenant: string, id: string): string {
+export function fileKey({ tenant }: Pick<Owner, "tenant">, id: string): string {
   return `files/${tenant}/${id}`;
 }
 
 function askIndex<T>(
-  { FILE_INDEX }: Bindings,
-  tenant: string,
+  { env, tenant }: Owner,
   ask: (index: DurableObjectStub<FileIndexRpc>) => Promise<T>,
 ): Promise<T> {
-  return askObject(FILE_INDEX, tenant, ask);
+  return askObject(env.FILE_INDEX, tenant, ask);
 }

@@ -52,8 +52,7 @@ export async function filesAnswer(
       rows.push({ ...common, dataBase64: toBase64(bytes) });
       continue;
     }
-    const { env, tenant } = context;
-    const stored = await storeFile(env, tenant, { filename, mime, size, ttl_ms: PRODUCED_TTL_MS }, bytes);
+    const stored = await storeFile(context, { filename, mime, size, ttl_ms: PRODUCED_TTL_MS }, bytes);
     // The bytes must match the digest that the runner announced.
     if (stored.sha256 !== sha256)
       throw new RunnerProtocolError({ reason: "a file is not what it was said to be" });

@@ -172,7 +172,7 @@ export async function producedFiles(
   workspace: WorkspaceAccess,
   { isMade, required }: { isMade: (file: WorkspaceFile) => boolean; required: boolean },
 ): Promise<{ files: ProducedFile[]; headers: Record<string, string>; warnings: Warning[]; whole: boolean }> {
-  const { env, tenant } = context;
+  const { env } = context;
   const all = await allFiles(workspace);
   const made = all.filter((file) => !file.path.startsWith(OWN_FOLDER) && isMade(file));
   const files: ProducedFile[] = [];
@@ -184,7 +184,7 @@ export async function producedFiles(
       const found = await workspace.findFile(path);
       const object = found === null ? null : await env.FILES.get(found.key);
       if (object === null) throw new Internal({ cause: `a workspace lacks ${path}` });
-      return storeFile(env, tenant, about, object.body);
+      return storeFile(context, about, object.body);
     };
     const stored = await (required ? askedAgain(store) : storedOrNot(context, path, store));
     if ("id" in stored) files.push({ id: stored.id, path, size, mime_type: mime, sha256 });

@@ -1,6 +1,6 @@
 /** Asks a session's object, also while the object's process dies and comes back. */
 import { SESSION_ID, SESSION_IDS } from "../engine/session-id.ts";
-import type { Bindings } from "../env.ts";
+import type { Owner } from "../env.ts";
 import { CallNotFound } from "../errors/llm.ts";
 import { HullError } from "../errors.ts";
 import type { RunView } from "../session/conversation/answers.ts";
@@ -22,7 +22,7 @@ import type { WorkspaceAccess } from "./workspace/access.ts";
 export type SessionKind = "session" | "daemon" | "task" | "workflow run";
 
 /** The object of a session. The same session id of another tenant names another object. */
-export function sessionObject({ SESSIONS }: Bindings, tenant: string, id: string) {
+export function sessionObject({ env: { SESSIONS }, tenant }: Owner, id: string) {
   return SESSIONS.get(SESSIONS.idFromName(`${tenant}/${id}`));
 }
 
@@ -56,15 +56,12 @@ export interface SessionClient {
  * change carries a name by which the session recognises it.
  * @throws CallNotFound if the id has no valid form
  */
-export function sessionClient(
-  { env, tenant, requestId, mockScope }: RunContext,
-  id: string,
-  what: SessionKind = "session",
-): SessionClient {
+export function sessionClient(context: RunContext, id: string, what: SessionKind = "session"): SessionClient {
   if (!SESSION_ID.test(id)) throw new CallNotFound({ what, id, ids: SESSION_IDS });
+  const { tenant, requestId, mockScope } = context;
   const caller: SessionCaller = { tenant, id, request_id: requestId, mock_scope: mockScope };
   // A stub is useless after it has failed.
-  const object = () => sessionObject(env, tenant, id);
+  const object = () => sessionObject(context, id);
   return {
     id,
     async ask(type, input) {

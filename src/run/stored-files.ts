@@ -2,7 +2,7 @@
  * The files that `/v1/files` lists: its own, which stay until they are deleted or expire, and uploads of `/files`. Both
  * routes serve both, under the same ids.
  */
-import type { Bindings } from "../env.ts";
+import type { Bindings, Owner } from "../env.ts";
 import { StorageQuotaExceeded } from "../errors/request.ts";
 import {
   addFile,
@@ -30,22 +30,22 @@ type Settled = Pick<FileRow, "purpose" | "downloadable" | "expires_ms">;
  * @throws StorageQuotaExceeded
  */
 export async function saveFile(
-  { env, tenant, settings }: RunContext,
+  context: RunContext,
   { filename, mime }: { filename: string; mime: string },
   body: Body,
   settle: () => Settled | Promise<Settled>,
   id = newFileId(),
 ): Promise<FileRow> {
-  await beginFile(env, tenant, id);
+  await beginFile(context, id);
   const parted: string[] = [];
   try {
     const storage: BodyStorage = {
-      bucket: env.FILES,
-      key: () => fileKey(tenant, id),
+      bucket: context.env.FILES,
+      key: () => fileKey(context, id),
       async note(key, uploadId) {
         if (uploadId === null) return;
         parted.push(key);
-        await keepTemporary(env, tenant, key, uploadId);
+        await keepTemporary(context, key, uploadId);
       },
       options: {
         httpMetadata: { contentType: mime },
@@ -53,14 +53,14 @@ export async function saveFile(
       },
     };
     const size = await storeBody(storage, body, null);
-    await releaseTemporary(env, tenant, parted);
-    const limit = settings.limits.max_stored_bytes;
-    const row = await finishFile(env, tenant, { id, filename, mime, size, ...(await settle()) }, limit);
+    await releaseTemporary(context, parted);
+    const limit = context.settings.limits.max_stored_bytes;
+    const row = await finishFile(context, { id, filename, mime, size, ...(await settle()) }, limit);
     if (row === null) throw new StorageQuotaExceeded({ limit });
     return row;
   } catch (error) {
     // If this fails, the sweep removes it later.
-    await dropStoredFile(env, tenant, id).catch(() => {});
+    await removeFile(context, id).catch(() => {});
     throw error;
   }
 }
@@ -77,7 +77,7 @@ export const unnamed = (mime: string): string => `unnamed${extensionOf(mime)}`;
  * expire.
  * @throws StorageQuotaExceeded
  */
-export async function listUpload({ env, tenant, settings }: RunContext, file: FileDocument): Promise<void> {
+export async function listUpload(context: RunContext, file: FileDocument): Promise<void> {
   const { id, filename, mime, size, created_at, expires_at } = file;
   const row = {
     id,
@@ -89,30 +89,23 @@ export async function listUpload({ env, tenant, settings }: RunContext, file: Fi
     expires_ms: Date.parse(expires_at),
     created_ms: Date.parse(created_at),
   };
-  const limit = settings.limits.max_stored_bytes;
-  if (await addFile(env, tenant, row, limit)) return;
+  const limit = context.settings.limits.max_stored_bytes;
+  if (await addFile(context, row, limit)) return;
   // If this fails, the index of files removes it later.
-  await dropFile(env, tenant, id).catch(() => {});
+  await dropFile(context, id).catch(() => {});
   throw new StorageQuotaExceeded({ limit });
 }
 
-/** Removes a file of `/v1/files` with its bytes. */
-export async function dropStoredFile(env: Bindings, tenant: string, id: string): Promise<void> {
-  await hideFile(env, tenant, id);
-  await env.FILES.delete(fileKey(tenant, id));
-  await removeFileRow(env, tenant, id);
-}
-
 /** Removes a file of either kind with its bytes, and the record of its upload. */
-export async function removeFile(env: Bindings, tenant: string, id: string): Promise<void> {
-  await hideFile(env, tenant, id);
-  await dropFile(env, tenant, id);
-  await removeFileRow(env, tenant, id);
+export async function removeFile(owner: Owner, id: string): Promise<void> {
+  await hideFile(owner, id);
+  await dropFile(owner, id);
+  await removeFileRow(owner, id);
 }
 
 /** Removes expired files, and uploads that never completed. @param now Unix ms */
 export function sweepStoredFiles(env: Bindings, now = Date.now()): Promise<void> {
   const remove = (files: { tenant: string; id: string }[]): Promise<void> =>
-    env.FILES.delete(files.map(({ tenant, id }) => fileKey(tenant, id)));
+    env.FILES.delete(files.map((file) => fileKey(file, file.id)));
   return sweepFileRows(env, remove, now);
 }

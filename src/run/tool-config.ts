@@ -74,7 +74,7 @@ function storedFor(context: RunContext, slug: string, bot: string | null): Promi
   const key = `${slug} ${bot ?? ""}`;
   let rows = known.get(key);
   if (rows === undefined) {
-    rows = readValues(context.env, { tenant: context.tenant, slug }, bot);
+    rows = readValues(context, slug, bot);
     known.set(key, rows);
     rows.catch(() => known.delete(key));
   }

@@ -49,7 +49,7 @@ export async function uploadSkill(
   slug: string,
   { fresh = false }: { fresh?: boolean } = {},
 ): Promise<UploadedSkill> {
-  const { deployment, env, tenant } = context;
+  const { deployment, tenant } = context;
   const { skill, positions, diagnostics } = await assemble(context, files, slug);
   if (skill === null) throw refused(diagnostics);
   const { card, record } = skill;
@@ -70,8 +70,8 @@ export async function uploadSkill(
   const same = before?.digest === skill.digest;
   if (before !== null && fresh && !same)
     throw new SlugTaken({ slug, route: card.route, by: "upload", skill: slug });
-  if (!same) await storeUpload(env, tenant, skill);
-  const outcome = await saveUpload(env, tenant, card, { now: new Date(), fresh });
+  if (!same) await storeUpload(context, skill);
+  const outcome = await saveUpload(context, card, { now: new Date(), fresh });
   if (outcome === "full") throw new UploadLimit({ limit: MAX_UPLOADS });
   if (outcome === "taken") throw new SlugTaken({ slug, route: card.route, by: "upload", skill: null });
   await deployment.catalogs.read(tenant);

@@ -56,12 +56,12 @@ export async function namedSkill(
   version: string | null,
   otherwise: "newest" | "default" = "newest",
 ): Promise<NamedSkill | null> {
-  const { deployment, env, tenant, background } = context;
-  const stored = await findSkill(env, tenant, id);
+  const { deployment, tenant, background } = context;
+  const stored = await findSkill(context, id);
   if (stored !== null) {
     const own = otherwise === "default" ? stored.default_number : null;
     const name = version ?? own?.toString() ?? "latest";
-    const found = await findVersion(env, tenant, id, name);
+    const found = await findVersion(context, id, name);
     if (found === null) throw new SkillNotFound({ id, version: name });
     const named = { id, version: `skver_${found.id}`, epoch: String(found.epoch) };
     return { ...named, label: stored.label ?? stored.name, ...(await assembledVersion(context, found)) };
@@ -84,11 +84,11 @@ async function assembledVersion(
   const digest = deployment.assembled.get(key);
   const known = digest === undefined ? null : await deployment.registry.keptSkill(tenant, digest);
   if (digest !== undefined && known !== null) return { record: known, digest };
-  const bundle = await findBundle(env, tenant, version.digest);
+  const bundle = await findBundle(context, version.digest);
   const bytes = bundle === null ? null : await readWhole(env.FILES, bundle.key);
   if (bytes === null) throw new Internal({ cause: `the bundle of ${version.id} is not there` });
   const skill = await assembled(context, await unpacked(bytes), version.name);
-  await storeUpload(env, tenant, skill);
+  await storeUpload(context, skill);
   deployment.assembled.set(key, skill.digest);
   return { record: skill.record, digest: skill.digest };
 }
@@ -117,7 +117,7 @@ export async function inlineSkill(
   name: string,
   zip: Uint8Array<ArrayBuffer>,
 ): Promise<NamedSkill> {
-  const { env, settings, tenant } = context;
+  const { settings } = context;
   const limits = { max_bytes: settings.limits.max_upload_bytes, max_entries: UNPACKED.max_entries };
   // Imported on first use, because it imports the YAML parser.
   const { readStoredSkill } = await import("../skill/stored-skill.ts");
@@ -125,7 +125,7 @@ export async function inlineSkill(
     const sent = await readZip(zip, limits);
     const checked = await readStoredSkill(sent, { ...UPLOAD_RULES, name });
     const skill = await assembled(context, await unpacked(checked.zip), checked.name);
-    await storeUpload(env, tenant, skill);
+    await storeUpload(context, skill);
     const { record, digest } = skill;
     const named = { id: name, version: digest.slice(0, 12), epoch: null, label: record.manifest.name };
     return { ...named, record, digest };

@@ -10,8 +10,8 @@ import RUNS from "../../migrations/0009_runs.sql?raw";
 import RUNS_RUNNING from "../../migrations/0015_runs_running.sql?raw";
 import RUNS_RESTING from "../../migrations/0016_runs_resting.sql?raw";
 import RUN_PRICES from "../../migrations/0023_run_prices.sql?raw";
-import { removeInBatches, type Statement, Tables } from "../database.ts";
-import type { Bindings } from "../env.ts";
+import { type OwnTables, ownTables, removeInBatches, type Statement, Tables } from "../database.ts";
+import type { Bindings, Owner } from "../env.ts";
 import { type NewestFirst, newestFirst, type Wanted } from "./newest-first.ts";
 import { figuresShape, type RunEntry, type RunFigures, runEntry } from "./run-entry.ts";
 
@@ -67,6 +67,7 @@ const WRITE_PRICES = `INSERT OR REPLACE INTO run_prices (tenant, id, price_known
 
 const SCHEMA = RUNS + RUN_PRICES;
 const tables = ({ DB }: Bindings): Tables => new Tables(DB, SCHEMA);
+const own = (owner: Owner): OwnTables => ownTables(owner, SCHEMA);
 
 /** The statements that write rows of any tenants. */
 export function runRows(
@@ -101,9 +102,9 @@ export async function noteRuns(
 }
 
 /** Removes the rows of a removed session's runs. */
-export async function forgetRuns(env: Bindings, tenant: string, ids: readonly string[]): Promise<void> {
-  const remove = "DELETE FROM runs WHERE tenant = ? AND id IN (SELECT value FROM json_each(?))";
-  await tables(env).run(remove, [tenant, JSON.stringify(ids)]);
+export async function forgetRuns(owner: Owner, ids: readonly string[]): Promise<void> {
+  const remove = "DELETE FROM runs WHERE tenant = ?1 AND id IN (SELECT value FROM json_each(?2))";
+  await own(owner).run(remove, [JSON.stringify(ids)]);
 }
 
 interface RunFilter extends Wanted {
@@ -122,28 +123,28 @@ interface RunFilter extends Wanted {
 const NO_STAGE = "(session IS NULL OR substr(session, 1, 4) <> 'wfs_' OR id <> 'run_' || substr(session, 5))";
 
 /** A tenant's runs, the newest first, a page at a time. @throws BadRequest for a cursor that no page returned */
-export async function listIndexedRuns(
-  env: Bindings,
+export function listIndexedRuns(
+  owner: Owner,
   { state, kind, name, session, code, stages, ...page }: RunFilter,
 ): Promise<NewestFirst<RunEntry>> {
-  return newestFirst(tables(env), rowShape, page, SELECT, {
-    where: `(?5 IS NULL OR state = ?5) AND (?6 IS NULL OR kind = ?6) AND (?7 IS NULL OR name = ?7)
-      AND (?8 IS NULL OR session = ?8)${stages ? "" : ` AND ${NO_STAGE}`}${code === null ? "" : " AND code = ?9"}`,
-    values: [state, kind, name, session, ...(code === null ? [] : [code])],
-  });
+  const query = `${SELECT} WHERE tenant = ?1 AND (?2 IS NULL OR state = ?2) AND (?3 IS NULL OR kind = ?3)
+    AND (?4 IS NULL OR name = ?4) AND (?5 IS NULL OR session = ?5)
+    ${stages ? "" : `AND ${NO_STAGE}`} ${code === null ? "" : "AND code = ?6"}` as const;
+  const values = [state, kind, name, session, ...(code === null ? [] : [code])];
+  return newestFirst(own(owner), rowShape, [query, values], page);
 }
 
 /** One run; `null`: no run has this id. */
-export async function indexedRun(env: Bindings, tenant: string, id: string): Promise<RunEntry | null> {
-  return tables(env).first(rowShape, `${SELECT} WHERE tenant = ? AND id = ?`, [tenant, id]);
+export function indexedRun(owner: Owner, id: string): Promise<RunEntry | null> {
+  return own(owner).first(rowShape, `${SELECT} WHERE tenant = ?1 AND id = ?2`, [id]);
 }
 
 /**
  * Sums by name over the runs that began at `since` or later (RFC 3339), sorted by name. The database adds costs as
  * `sumUsd` does.
  */
-export async function runFigures(env: Bindings, tenant: string, since: string): Promise<RunFigures[]> {
-  return tables(env).rows(
+export function runFigures(owner: Owner, since: string): Promise<RunFigures[]> {
+  return own(owner).rows(
     figuresShape,
     `WITH found AS (
        SELECT name, state, duration_ms, cost_usd,
@@ -154,14 +155,14 @@ export async function runFigures(env: Bindings, tenant: string, since: string): 
        max(CASE WHEN duration_ms IS NOT NULL AND place = (ended + 1) / 2 THEN duration_ms END) AS p50_ms,
        sum(CAST(round(cost_usd * 1e9) AS INTEGER)) / 1e9 AS cost_usd
      FROM found GROUP BY name ORDER BY name`,
-    [tenant, since],
+    [since],
   );
 }
 
 /** How many of a tenant's runs wait for an approval. */
-export async function countWaiting(env: Bindings, tenant: string): Promise<number> {
-  const query = "SELECT count(*) AS n FROM runs WHERE tenant = ? AND state = 'awaiting_approval'";
-  const found = await tables(env).first(z.object({ n: z.number() }), query, [tenant]);
+export async function countWaiting(owner: Owner): Promise<number> {
+  const query = "SELECT count(*) AS n FROM runs WHERE tenant = ?1 AND state = 'awaiting_approval'";
+  const found = await own(owner).first(z.object({ n: z.number() }), query);
   return found?.n ?? 0;
 }
 

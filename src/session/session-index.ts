@@ -5,22 +5,23 @@
 import * as z from "zod/mini";
 import SESSIONS from "../../migrations/0004_sessions.sql?raw";
 import OF_CONTAINERS from "../../migrations/0019_sessions_of_containers.sql?raw";
-import { Tables } from "../database.ts";
-import type { Bindings } from "../env.ts";
+import { type OwnTables, ownTables, Tables } from "../database.ts";
+import type { Bindings, Owner } from "../env.ts";
+import type { Page, PageWanted } from "../list-page.ts";
 import { type NewestFirst, newestFirst, type Wanted } from "./newest-first.ts";
 import { type SessionEntry, sessionRowShape } from "./session-entry.ts";
 
 /** The condition that selects sessions in which stages of workflow runs ran, by id and owner. */
 const OF_STAGE = `(substr(id, 1, 4) = 'wfs_' AND (parent_id IS NOT NULL OR json_extract(metadata, '$.workflow_run_id') IS NOT NULL))`;
 
-const tables = ({ DB }: Bindings): Tables => new Tables(DB, SESSIONS);
+const own = (owner: Owner): OwnTables => ownTables(owner, SESSIONS);
 
 /** The most rows of a statement: their metadata of at most 16,384 characters each fit into a value of 2 MB, however escaped. */
 export const ROWS_AT_ONCE = 20;
 
 /** The statement that writes rows of any tenants, at most `ROWS_AT_ONCE`. */
 export async function sessionRows(
-  env: Bindings,
+  { DB }: Bindings,
   sessions: readonly { tenant: string; session: SessionEntry }[],
 ): Promise<D1PreparedStatement> {
   const rows = sessions.map(({ tenant, session: { id, state, created_at, parent_id, metadata } }) => [
@@ -31,7 +32,7 @@ export async function sessionRows(
     parent_id,
     JSON.stringify(metadata),
   ]);
-  return tables(env).prepared(
+  return new Tables(DB, SESSIONS).prepared(
     `INSERT INTO sessions (tenant, id, state, created_at, parent_id, metadata)
      SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5 FROM json_each(?) WHERE true
      ON CONFLICT (tenant, id) DO UPDATE SET state = excluded.state, created_at = excluded.created_at,
@@ -40,56 +41,40 @@ export async function sessionRows(
   );
 }
 
-export async function noteSession(env: Bindings, tenant: string, session: SessionEntry): Promise<void> {
+export async function noteSession({ env, tenant }: Owner, session: SessionEntry): Promise<void> {
   await (await sessionRows(env, [{ tenant, session }])).run();
 }
 
-export async function forgetSession(env: Bindings, tenant: string, id: string): Promise<void> {
-  await tables(env).run("DELETE FROM sessions WHERE tenant = ? AND id = ?", [tenant, id]);
+export async function forgetSession(owner: Owner, id: string): Promise<void> {
+  await own(owner).run("DELETE FROM sessions WHERE tenant = ?1 AND id = ?2", [id]);
 }
+
+const SELECT = "SELECT id, state, created_at, parent_id, metadata FROM sessions WHERE tenant = ?1";
 
 /**
  * A tenant's sessions, the newest first, a page at a time.
  * @param stages whether to include sessions in which stages of workflow runs ran
  * @throws BadRequest for a cursor that no page returned
  */
-export async function listSessions(
-  env: Bindings,
+export function listSessions(
+  owner: Owner,
   { stages, ...page }: Wanted & { stages: boolean },
 ): Promise<NewestFirst<SessionEntry>> {
-  const select = "SELECT id, state, created_at, parent_id, metadata FROM sessions";
-  return newestFirst(tables(env), sessionRowShape, page, select, {
-    where: `(?5 OR NOT ${OF_STAGE})`,
-    values: [Number(stages)],
-  });
+  const query = `${SELECT} AND (?2 OR NOT ${OF_STAGE})` as const;
+  return newestFirst(own(owner), sessionRowShape, [query, [Number(stages)]], page);
 }
 
-/** Selects a page of sessions whose ids have the same prefix. */
-interface PrefixPage {
-  prefix: string;
-  /** `name` of their metadata, empty where it has none; `null` means any. */
-  name: string | null;
-  limit: number;
-  /** The last session of the previous page; `null`: begin at the start. */
-  after: { id: string; created_at: string } | null;
-  ascending: boolean;
-}
-
-/** A tenant's sessions whose ids begin with a prefix, sorted by creation. */
-export async function listSessionsBy(
-  env: Bindings,
-  tenant: string,
-  { prefix, name, limit, after, ascending }: PrefixPage,
-): Promise<SessionEntry[]> {
-  const [beyond, order] = ascending ? [">", "ASC"] : ["<", "DESC"];
-  return tables(env).rows(
-    sessionRowShape,
-    `SELECT id, state, created_at, parent_id, metadata FROM sessions
-     WHERE tenant = ?1 AND substr(id, 1, length(?2)) = ?2 AND (?3 IS NULL OR (created_at, id) ${beyond} (?3, ?4))
-       AND (?6 IS NULL OR ifnull(json_extract(metadata, '$.name'), '') = ?6)
-     ORDER BY created_at ${order}, id ${order} LIMIT ?5`,
-    [tenant, prefix, after?.created_at ?? null, after?.id ?? null, limit, name],
-  );
+/**
+ * A tenant's sessions whose ids begin with a prefix, sorted by creation and id.
+ * @param page `name`: that of their metadata, empty where it has none; `null` means any
+ */
+export function listSessionsBy(
+  owner: Owner,
+  { prefix, name, ...page }: PageWanted & { prefix: string; name: string | null },
+): Promise<Page<SessionEntry>> {
+  const query = `${SELECT} AND substr(id, 1, length(?2)) = ?2
+    AND (?3 IS NULL OR ifnull(json_extract(metadata, '$.name'), '') = ?3)` as const;
+  return own(owner).page(sessionRowShape, [query, [prefix, name]], ["created_at", "id"], page);
 }
 
 const oldContainer = z.lazy(() => z.object({ tenant: z.string(), id: z.string(), ttl_ms: z.int() }));

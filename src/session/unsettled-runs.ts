@@ -43,10 +43,10 @@ async function look(
   const { SESSIONS } = env;
   try {
     const object =
-      session === null ? SESSIONS.get(SESSIONS.idFromName(id)) : sessionObject(env, tenant, session);
+      session === null ? SESSIONS.get(SESSIONS.idFromName(id)) : sessionObject({ env, tenant }, session);
     if (await object.relist(id, state)) return;
     // When Hull removes a session, it also removes its runs.
-    if (session !== null) return await forgetRuns(env, tenant, [id]);
+    if (session !== null) return await forgetRuns({ env, tenant }, [id]);
     const settled_at = new Date(now).toISOString();
     const lost = { ...run, state: "error", code: "execution_lost", settled_at };
     await noteRuns(env, [{ tenant, run: lost }]);

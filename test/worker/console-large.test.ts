@@ -49,13 +49,16 @@ it("a page of skills with its script and stylesheet weighs little", async () => 
 
 it(`${SESSIONS} sessions and as many runs are listed in pages`, async () => {
   const created_at = "2026-01-01T00:00:00.000Z";
-  await noteSession(client.env, "default", {
-    id: "first",
-    state: "active",
-    created_at,
-    parent_id: null,
-    metadata: {},
-  });
+  await noteSession(
+    { env: client.env, tenant: "default" },
+    {
+      id: "first",
+      state: "active",
+      created_at,
+      parent_id: null,
+      metadata: {},
+    },
+  );
   await client.env.DB.prepare(
     `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
      INSERT INTO sessions (tenant, id, state, created_at, parent_id, metadata)

@@ -202,7 +202,7 @@ describe("a run with a process that dies at any of its writes", () => {
         return typeof value === "function" ? value.bind(target) : value;
       },
     });
-    const row = () => indexedRun(client.env, "me", call.id);
+    const row = () => indexedRun({ env: client.env, tenant: "me" }, call.id);
     await withStorage(call.id, async (storage) => {
       const first = life(env, storage);
       first.session.begin(call);
@@ -312,7 +312,7 @@ describe("a run with a process that dies at any of its writes", () => {
         }
         await unlucky.over();
       }
-      const row = () => indexedRun(client.env, "me", call.id);
+      const row = () => indexedRun({ env: client.env, tenant: "me" }, call.id);
       expect(await row()).toMatchObject({ state: "running" });
       // Its records are not read any more: that may be what kills the process.
       const { wrap, noted } = noting(FOLDING);

@@ -111,7 +111,7 @@ describe("files by id as input", () => {
     const mine = await tenants.uploaded("mine", "text/csv");
     expect(await problem(await run("csv", { files: [mine.id] }, {}, "other"))).toMatchObject({ status: 404 });
     const made = { filename: "made.csv", mime: "text/csv", size: 4, ttl_ms: 1000 };
-    const { id } = await storeFile(tenants.client.env, "other", made, utf8("made"));
+    const { id } = await storeFile({ env: tenants.client.env, tenant: "other" }, made, utf8("made"));
     expect((await run("csv", { files: [id] }, {}, "other")).status).toBe(200);
     expect(inputOf()?.input).toEqual([["made.csv", "made"]]);
     expect(await problem(await run("csv", { files: [id] }))).toMatchObject({ status: 404 });

@@ -37,7 +37,7 @@ const ended = (id: string): { tenant: string; run: RunEntry } => {
 
 async function listedOf(tenant: string, session: string): Promise<string[]> {
   const any = { limit: 10, cursor: null, state: null, kind: null, name: null, code: null, stages: true };
-  const { data } = await listIndexedRuns(bindings, { tenant, session, ...any });
+  const { data } = await listIndexedRuns({ env: bindings, tenant }, { session, ...any });
   return data.map(({ id }) => id).sort();
 }
 
@@ -74,8 +74,8 @@ it("rows of sessions with long metadata are stored in several statements, each w
   const rows = Array.from({ length: 90 }, (_, i) => ({ tenant: "long", session: { id: `s${i}`, ...of } }));
   queueRows(deployment, rows, () => {});
   await flushRows(deployment);
-  const page = { tenant: "long", limit: 100, cursor: null, stages: false };
-  expect((await listSessions(bindings, page)).data).toHaveLength(90);
+  const page = { limit: 100, cursor: null, stages: false };
+  expect((await listSessions({ env: bindings, tenant: "long" }, page)).data).toHaveLength(90);
   expect(Math.max(...values.map((value) => utf8(value).length))).toBeLessThan(2_000_000);
 });
 
@@ -202,7 +202,7 @@ describe("the ends of runs", () => {
       await world.open();
       await world.start("r-kept", "go");
       await expect.poll(() => listedOf("t", world.id)).toEqual(["r-kept"]);
-      const row = async () => (await indexedRun(bindings, "t", "r-kept"))?.state;
+      const row = async () => (await indexedRun({ env: bindings, tenant: "t" }, "r-kept"))?.state;
       expect(await row()).toBe("running");
       failing = true;
       answer();
@@ -218,7 +218,7 @@ describe("the ends of runs", () => {
       await world.open();
       await world.run("r-lost", "go");
       await world.over();
-      await forgetRuns(bindings, "t", ["r-lost"]);
+      await forgetRuns({ env: bindings, tenant: "t" }, ["r-lost"]);
       await world.revive();
       expect(await listedOf("t", world.id)).toEqual([]);
       await world.ask("view", null);
@@ -295,7 +295,7 @@ describe("the beginning of a run", () => {
       await new Promise((resolve) => setTimeout(resolve, 50));
       open();
       await world.over();
-      expect((await indexedRun(bindings, "t", "r-late"))?.state).toBe("awaiting_tool");
+      expect((await indexedRun({ env: bindings, tenant: "t" }, "r-late"))?.state).toBe("awaiting_tool");
     });
   });
 
@@ -305,11 +305,11 @@ describe("the beginning of a run", () => {
       await world.open();
       await world.start("r-live", "go");
       await expect.poll(() => listedOf("t", world.id)).toEqual(["r-live"]);
-      await forgetRuns(bindings, "t", ["r-live"]);
+      await forgetRuns({ env: bindings, tenant: "t" }, ["r-live"]);
       await world.revive();
       await world.ask("view", null);
       await expect.poll(() => listedOf("t", world.id)).toEqual(["r-live"]);
-      expect((await indexedRun(bindings, "t", "r-live"))?.state).toBe("running");
+      expect((await indexedRun({ env: bindings, tenant: "t" }, "r-live"))?.state).toBe("running");
       answer();
       await world.ask("answer", { run_id: "r-live", wait: "terminal" });
     });
@@ -318,7 +318,10 @@ describe("the beginning of a run", () => {
 
 describe("a new session", () => {
   const listed = async (id: string): Promise<string[]> => {
-    const { data } = await listSessions(bindings, { tenant: "t", limit: 100, cursor: null, stages: false });
+    const { data } = await listSessions(
+      { env: bindings, tenant: "t" },
+      { limit: 100, cursor: null, stages: false },
+    );
     return data.filter((session) => session.id === id).map(({ state }) => state);
   };
 
@@ -447,10 +450,10 @@ describe("a run", () => {
         await world.ask("answer", { run_id: id, wait: "terminal" });
       }
       await world.over();
-      await forgetRuns(bindings, "t", ["refused"]);
+      await forgetRuns({ env: bindings, tenant: "t" }, ["refused"]);
       world.conversation.listing.relist("refused", "running");
       await expect
-        .poll(() => indexedRun(bindings, "t", "refused"))
+        .poll(() => indexedRun({ env: bindings, tenant: "t" }, "refused"))
         .toMatchObject({ state: "budget_exhausted", code: "budget_exceeded" });
     });
   });
@@ -459,7 +462,7 @@ describe("a run", () => {
     const begun = beginningCall("priced", "priced", Date.now());
     const end = { ...begun, state: "done", settled_at: begun.created_at, input_tokens: 1 };
     const note = (run: RunEntry) => noteRuns(bindings, [{ tenant: "priced", run }]);
-    const price = async () => (await indexedRun(bindings, "priced", "priced"))?.price_known;
+    const price = async () => (await indexedRun({ env: bindings, tenant: "priced" }, "priced"))?.price_known;
     const prices: unknown[] = [];
     for (const run of [begun, end, { ...end, price_known: false }, { ...end, settled_at: null }]) {
       await note(run);
@@ -472,7 +475,7 @@ describe("a run", () => {
     prices.push(await price());
     expect(prices).toEqual([true, true, false, false, false, true]);
     await note({ ...end, price_known: false });
-    await forgetRuns(bindings, "priced", ["priced"]);
+    await forgetRuns({ env: bindings, tenant: "priced" }, ["priced"]);
     await note(begun);
     expect(await price()).toBe(true);
   });

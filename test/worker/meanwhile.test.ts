@@ -317,7 +317,7 @@ describe("a summary that a model writes while a daemon is idle", () => {
       const after =
         state === "idle" ? [expect.stringContaining("All about events."), ...before.slice(2)] : before;
       expect(await texts(path)).toEqual(after);
-      await evictDurableObject(sessionObject(client.env, "default", id));
+      await evictDurableObject(sessionObject({ env: client.env, tenant: "default" }, id));
       expect(await texts(path)).toEqual(after);
     },
   );

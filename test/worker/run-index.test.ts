@@ -56,7 +56,7 @@ describe("a run is listed", () => {
   it("whatever word a later version of Hull has for its kind and its state", async () => {
     const row = { ...beginningCall("run_later", null, Date.now()), kind: "dream", state: "dreaming" };
     await noteRuns(bindings, [{ tenant: "later", run: row }]);
-    expect(await indexedRun(bindings, "later", "run_later")).toEqual(row);
+    expect(await indexedRun({ env: bindings, tenant: "later" }, "run_later")).toEqual(row);
   });
 
   it("of a call that an object carries out: with its tokens", async () => {
@@ -275,12 +275,10 @@ describe("a run is listed", () => {
     await inWorld({ replies: ["hi"], asked: () => answered }, async (world) => {
       const listed = async (): Promise<string[]> => {
         const any = { cursor: null, state: null, kind: null, name: null, code: null, stages: true };
-        const { data } = await listIndexedRuns(bindings, {
-          tenant: "t",
-          limit: 10,
-          session: world.id,
-          ...any,
-        });
+        const { data } = await listIndexedRuns(
+          { env: bindings, tenant: "t" },
+          { limit: 10, session: world.id, ...any },
+        );
         return data.map(({ id, state }) => `${id} ${state}`);
       };
       await world.open();
@@ -437,11 +435,11 @@ describe("a run that the list shows as unsettled for long", () => {
     run: Pick<RunEntry, "id" | "kind" | "session"> & Partial<RunEntry>,
     ms: number,
   ): Promise<void> {
-    await forgetRuns(env, "default", [run.id]);
+    await forgetRuns({ env, tenant: "default" }, [run.id]);
     const begun = beginningCall(run.id, "cat", Date.now() - ms);
     await noteRuns(env, [{ tenant: "default", run: { ...begun, ...run } }]);
   }
-  const row = (id: string) => indexedRun(env, "default", id);
+  const row = (id: string) => indexedRun({ env, tenant: "default" }, id);
 
   it("of a session, the last one or not, has ended: it is listed as it ended", async () => {
     await client.post("/sessions", { id: "swept" });
@@ -485,8 +483,8 @@ describe("a run that the list shows as unsettled for long", () => {
       await world.ask("answer", { run_id: "r-rests", wait: "idle" });
       await world.over();
       const { listing } = world.conversation;
-      const state = async () => (await indexedRun(bindings, "t", "r-rests"))?.state;
-      await forgetRuns(bindings, "t", ["r-rests"]);
+      const state = async () => (await indexedRun({ env: bindings, tenant: "t" }, "r-rests"))?.state;
+      await forgetRuns({ env: bindings, tenant: "t" }, ["r-rests"]);
       expect(listing.relist("r-rests", "awaiting_tool")).toBe(true);
       await world.over();
       expect(await state()).toBeUndefined();
@@ -503,7 +501,9 @@ describe("a run that the list shows as unsettled for long", () => {
       await world.start("r-under-way", "go");
       await world.conversation.listing.noteBegun();
       expect(world.conversation.listing.relist("r-under-way", "running")).toBe(true);
-      await expect.poll(() => indexedRun(bindings, "t", "r-under-way")).toMatchObject({ state: "running" });
+      await expect
+        .poll(() => indexedRun({ env: bindings, tenant: "t" }, "r-under-way"))
+        .toMatchObject({ state: "running" });
       answer();
       await world.ask("answer", { run_id: "r-under-way", wait: "terminal" });
     });

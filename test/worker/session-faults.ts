@@ -52,7 +52,7 @@ export function sessionFaults(ask: Ask): Record<string, () => Promise<Response>>
     workspace_full: async () => {
       await post("/sessions", { id: "full" });
       await put("/sessions/full/files/a", {});
-      const object = sessionObject(bindings, "default", "full");
+      const object = sessionObject({ env: bindings, tenant: "default" }, "full");
       await runInDurableObject(object, (_, { storage }) => {
         storage.sql.exec("UPDATE workspace SET files = 10000");
       });

@@ -29,7 +29,7 @@ beforeEach(async () => {
 });
 
 const prefix = () => `sessions/default/${id}/files/`;
-const object = () => sessionObject(env, "default", id);
+const object = () => sessionObject({ env, tenant: "default" }, id);
 /** The session's workspace, as a run outside of its object reaches it. */
 function remote(): WorkspaceAccess {
   const asked = { requestId: "r", mockScope: "", tenant: "default", startedAt: 0 };

@@ -158,7 +158,7 @@ describe("a fork that is not whole yet", () => {
     const [object] = (await env.FILES.list({ prefix: `sessions/default${parent.replace("/sessions", "")}/` }))
       .objects;
     const id = `half-${++names}`;
-    const stub = sessionObject(env, "default", id);
+    const stub = sessionObject({ env, tenant: "default" }, id);
     const call: ForkStep["call"] = {
       caller: { tenant: "default", id, request_id: "r", mock_scope: "" },
       parent_id: parent.replace("/sessions/", ""),

@@ -21,7 +21,8 @@ import {
 } from "./session-client.ts";
 import { inWorld } from "./session-world.ts";
 
-const stub = (path: string) => sessionObject(client.env, "default", path.replace("/sessions/", ""));
+const stub = (path: string) =>
+  sessionObject({ env: client.env, tenant: "default" }, path.replace("/sessions/", ""));
 const inject = (path: string, content: string, role = "user") =>
   post(`${path}/inject`, { message: { role, content } });
 const trimmed = (path: string) => post(`${path}/trim`, { keep_last: 0 });

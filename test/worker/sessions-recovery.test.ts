@@ -147,7 +147,7 @@ describe("a run that gets nowhere", () => {
       await world.revive(undefined, wrap(world.storage));
       await world.over();
       expect(statusOf(world)).toBe("error");
-      const row = async () => indexedRun(bindings, "t", "r1");
+      const row = async () => indexedRun({ env: bindings, tenant: "t" }, "r1");
       await expect.poll(row).toMatchObject({ state: "error", code: "run_lost" });
       // What was not sent any more follows from the event that ended it, too.
       world.conversation.listing.again();
@@ -269,7 +269,7 @@ describe("storage", () => {
       },
     });
     const listed = (tenant: string) =>
-      listSessions(env, { tenant, limit: 1000, cursor: null, stages: false });
+      listSessions({ env, tenant }, { limit: 1000, cursor: null, stages: false });
     await inWorld({ replies: ["ok"], env: { DB: away } }, async (world) => {
       await world.open();
       expect((await world.run("r1", "go")).status).toBe("done");

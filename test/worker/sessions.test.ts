@@ -181,7 +181,7 @@ describe("the conversation", () => {
   it("continues from run to run, also when its object was evicted", async () => {
     const path = await session();
     expect((await run(path, "one")).status).toBe(200);
-    const object = sessionObject(client.env, "default", path.slice("/sessions/".length));
+    const object = sessionObject({ env: client.env, tenant: "default" }, path.slice("/sessions/".length));
     await evictDurableObject(object);
     const second = await (await run(path, "two", { mock: [{ text: "second" }] })).json<Body>();
     expect(second.mock_calls).toMatchObject([
@@ -553,7 +553,7 @@ it("a run reports that it used a soft budget up, even if it waited in between", 
   const mock = [{ ...asking[0], ...usage }, { text: "thanks" }];
   expect((await send("PUT", `/llm/budget${query}`, { max_cost: 0.5 })).status).toBe(200);
   // The isolate of the session learns of it within seconds.
-  const object = sessionObject(client.env, "default", path.slice("/sessions/".length));
+  const object = sessionObject({ env: client.env, tenant: "default" }, path.slice("/sessions/".length));
   await runInDurableObject(object, (instance) => {
     deploymentOf(Reflect.get(instance, "env")).policies.delete("default");
   });

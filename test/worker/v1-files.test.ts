@@ -226,9 +226,13 @@ describe("content", () => {
           throw new TypeError("killed");
         },
       },
-      delete: { value: () => Promise.reject(new TypeError("dead")) },
+    });
+    const index = vi.spyOn(open.env.FILE_INDEX, "get").mockImplementation(() => {
+      throw new TypeError("dead");
     });
     expect((await upload(form("x", "a"))).status).toBe(500);
+    expect(index).toHaveBeenCalledOnce();
+    index.mockRestore();
     open.env.FILES = FILES;
     const left = async () => (await FILES.list({ prefix: "files/red/" })).objects.length;
     expect([(await get<{ data: object[] }>("/v1/files")).body.data, await left()]).toEqual([[], 1]);

@@ -72,7 +72,7 @@ beforeAll(async () => {
 
 /** What the journal has in a row after a crash: a process that has died stores nothing. */
 function afterCrashes(id: string): Promise<{ type: string }[]> {
-  return runInDurableObject(sessionObject(bindings, "default", id), (_, { storage }) =>
+  return runInDurableObject(sessionObject({ env: bindings, tenant: "default" }, id), (_, { storage }) =>
     [...new Rows<{ type: string } | { type: string }[]>(storage.sql, "journal").after(0)].flatMap((row) => {
       const records = row.ok ? [row.value].flat() : [];
       const crash = records.findIndex(({ type }) => type === "crashed");

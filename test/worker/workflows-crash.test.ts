@@ -383,7 +383,7 @@ describe("a workflow run", () => {
       await world.over();
       expect(tried).toBe(4);
       await expect
-        .poll(() => indexedRun(bindings, "t", world.id))
+        .poll(() => indexedRun({ env: bindings, tenant: "t" }, world.id))
         .toMatchObject({ state: "failed", code: "run_lost" });
       return recordOf(run);
     });
@@ -438,10 +438,13 @@ describe("a workflow run", () => {
       world.now += 60_000;
       world.alarm();
       await world.over();
-      expect(await indexedRun(bindings, "t", world.id)).toMatchObject({ state: "failed", code: "run_lost" });
+      expect(await indexedRun({ env: bindings, tenant: "t" }, world.id)).toMatchObject({
+        state: "failed",
+        code: "run_lost",
+      });
       await world.ask("remove", null);
       await world.over();
-      expect(await indexedRun(bindings, "t", world.id)).toBeNull();
+      expect(await indexedRun({ env: bindings, tenant: "t" }, world.id)).toBeNull();
     });
   });
 
@@ -524,7 +527,7 @@ describe("a workflow run", () => {
       on.resolve();
       await removed;
       await world.over();
-      expect(await indexedRun(bindings, "t", world.id)).toBeNull();
+      expect(await indexedRun({ env: bindings, tenant: "t" }, world.id)).toBeNull();
     });
   });
 

@@ -12,7 +12,7 @@ import { changes, noBody, requestName, sessionOf, shownNow, shows } from "../ses
 
 /** `GET /daemons`: the tenant's, the newest first. */
 export async function listDaemons(context: RequestContext): Promise<Response> {
-  return jsonNow(await directory.listDaemons(context.env, wantedPage(context)));
+  return jsonNow(await directory.listDaemons(context, wantedPage(context)));
 }
 
 /** `GET /daemons/:id`: the summary with the snapshot. */
@@ -45,7 +45,7 @@ export const resumeDaemon = changes("restart", noBody, restarted);
 export const resumeDaemonAt: Handler = async (context) => {
   const body = await readJson(context.request, resumeDaemonBody);
   const { persist_path } = body;
-  const id = await directory.daemonAt(context.env, context.tenant, persist_path);
+  const id = await directory.daemonAt(context, persist_path);
   if (id === null) throw new CallNotFound({ what: "daemon with the persist_path", id: persist_path });
   const input = restarted(body, await requestName(context, body));
   return shownNow(context, await sessionOf(context, id).ask("restart", input));

@@ -45,11 +45,11 @@ export async function reconcileDaemons(
 }
 
 async function reconcile(context: RunContext, late: boolean): Promise<void> {
-  const { deployment, env, tenant, background } = context;
+  const { deployment, tenant, background } = context;
   const catalog = await deployment.catalogs.of(tenant, background, 0);
   const own = tenant === DEFAULT_TENANT ? catalog.cards : catalog.uploads;
   const wanted = new Map(own.filter(({ daemon }) => daemon === true).map((card) => [card.slug, card]));
-  for (const { id, skill, status } of await declaredDaemons(env, tenant)) {
+  for (const { id, skill, status } of await declaredDaemons(context)) {
     // This version of Hull cannot know what an unreadable upload declares.
     if (wanted.has(skill) || catalog.unreadable.some(({ slug }) => slug === skill)) continue;
     if (status !== "running") continue;

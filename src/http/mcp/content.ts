@@ -59,7 +59,7 @@ export async function producedContents(
   listed: string,
   single: boolean,
 ): Promise<JsonObject[]> {
-  const { env, tenant } = exchange.context;
+  const { context } = exchange;
   const files = filesInHeader(listed);
   if (single && files.length === 1) return [];
   const contents: JsonObject[] = [];
@@ -67,7 +67,7 @@ export async function producedContents(
   for (const { id, path, size, mime_type: mime } of files) {
     if (isShownImage(mime) && size <= room) {
       room -= size;
-      const { held } = await head(await readFile(env, await findFile(env, tenant, id)));
+      const { held } = await head(await readFile(context, await findFile(context, id)));
       contents.push(imageOf(mime, held));
     } else contents.push(linkTo(exchange, `/files/${id}`, { filename: path, mime, size }));
   }
@@ -106,10 +106,10 @@ async function contentItem(exchange: Exchange, item: Item): Promise<JsonObject> 
 }
 
 async function stored(exchange: Exchange, { mime, filename, body }: Item): Promise<JsonObject> {
-  const { env, tenant } = exchange.context;
+  const { context } = exchange;
   const size = body instanceof Uint8Array ? body.length : null;
   const file: NewFile = { filename, mime, ttl_ms: PRODUCED_TTL_MS, size };
-  const made = await storeFile(env, tenant, file, body);
+  const made = await storeFile(context, file, body);
   return linkTo(exchange, `/files/${made.id}`, { filename: filename ?? made.id, mime, size: made.size });
 }
 

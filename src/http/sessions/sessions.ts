@@ -61,7 +61,7 @@ export async function listSessions(context: RequestContext): Promise<Response> {
   const wanted = wantedPage(context);
   const stages = flagIn(context.query, "stages", WORDS);
   await flushRows(context.deployment);
-  return shownNow(context, await sessionIndex.listSessions(context.env, { ...wanted, stages }));
+  return shownNow(context, await sessionIndex.listSessions(context, { ...wanted, stages }));
 }
 
 export const getSession = shows("view", () => null);

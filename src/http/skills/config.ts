@@ -39,9 +39,8 @@ export async function putConfig(context: RequestContext, { slug = "" }: Params):
   const layer = bot === null ? "global" : "per_bot";
   const given = readGiven(record.tools ?? [], tools, layer, "tools");
   if ("faults" in given) throw refusedAt(given.faults);
-  const { env, tenant } = context;
   const rows = await Promise.all(given.values.map((value) => rowOf(context, record, value, bot)));
-  await writeValues(env, { tenant, slug }, rows, new Date());
+  await writeValues(context, slug, rows, new Date());
   await sealAnew(context, record);
   return jsonNow(await shown(context, record, bot));
 }
@@ -66,27 +65,25 @@ async function rowOf(
 }
 
 /** Seals all secrets with the first key, so that the other keys can be removed. */
-async function sealAnew(
-  { settings, deployment, env, tenant }: RequestContext,
-  record: SkillRecord,
-): Promise<void> {
+async function sealAnew(context: RequestContext, record: SkillRecord): Promise<void> {
+  const { settings, deployment, tenant } = context;
   if (settings.secretKeys.length < 2) return;
   const { sealer } = deployment;
-  const of = { tenant, slug: record.manifest.slug };
+  const { slug } = record.manifest;
   const renewed: Parameters<typeof replaceSealed>[2][number][] = [];
-  for (const { tool, param, bot, value: before } of await readSecrets(env, of)) {
+  for (const { tool, param, bot, value: before } of await readSecrets(context, slug)) {
     if (await sealer.isCurrent(before)) continue;
     const use = { ...sealedFor(tenant, record, tool), param, bot };
     const secret = await sealer.unseal(before, use);
     if (secret !== null) renewed.push({ tool, param, bot, before, value: await sealer.seal(secret, use) });
   }
-  await replaceSealed(env, of, renewed);
+  await replaceSealed(context, slug, renewed);
 }
 
 async function shown(context: RequestContext, record: SkillRecord, bot: string | null): Promise<ShownConfig> {
-  const { env, tenant, settings } = context;
+  const { tenant, settings } = context;
   const { slug } = record.manifest;
-  const rows = await readValues(env, { tenant, slug }, bot);
+  const rows = await readValues(context, slug, bot);
   const tools: ShownConfig["tools"] = {};
   for (const { name, config } of record.tools ?? []) {
     if (config.length === 0) continue;

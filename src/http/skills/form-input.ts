@@ -22,12 +22,12 @@ export async function formInput(
   manifest: Manifest,
   limit: number,
 ): Promise<SentInput> {
-  const { env, tenant } = context;
+  const { env } = context;
   const stored: string[] = [];
   context.afterwards.push(async () => {
-    if (stored.length > 0) await dropInput(env, tenant, stored);
+    if (stored.length > 0) await dropInput(context, stored);
   });
-  const bodies = new HeldBodies(inputStorage(env, tenant, stored));
+  const bodies = new HeldBodies(inputStorage(context, stored));
   const files: { filename: string; mime: string }[] = [];
   let text: Uint8Array | null = null;
   let session: string | undefined;

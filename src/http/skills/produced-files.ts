@@ -79,8 +79,8 @@ function headersOf(answer: Response, type: string): Headers {
   return headers;
 }
 
-async function bodyOf({ env, tenant }: RequestContext, { id }: ProducedFile) {
-  return readFile(env, await findFile(env, tenant, id));
+async function bodyOf(context: RequestContext, { id }: ProducedFile) {
+  return readFile(context, await findFile(context, id));
 }
 
 /** The bytes of a file in an answer that has begun: only the log can say why they end early. */

@@ -47,18 +47,22 @@ export function areFileIds(value: Json | undefined): boolean {
  * @throws FileNotFound for the first id that the tenant does not have; UnsupportedMediaType, BodyTooLarge
  */
 export async function withStoredFiles(
-  { env, tenant }: RequestContext,
+  context: RequestContext,
   manifest: Manifest,
   { text, files, ids }: SentInput,
   limit: number,
 ): Promise<RunInput> {
   if (ids.length === 0) return { text, files };
-  const found = await Promise.all(ids.map((id) => lookUpFile(env, tenant, id)));
+  const found = await Promise.all(ids.map((id) => lookUpFile(context, id)));
   let size = text?.length ?? 0;
   const stored = found.map((file, index) => {
     if (file === null) throw new FileNotFound({ id: ids[index] ?? "" });
     size += file.size;
-    return { filename: file.filename, mime: mediaType(file.mime), body: lazily(() => readFile(env, file)) };
+    return {
+      filename: file.filename,
+      mime: mediaType(file.mime),
+      body: lazily(() => readFile(context, file)),
+    };
   });
   for (const { mime } of stored) {
     if (manifest.input === "file" && !accepts(manifest.input_mime, mime)) {

@@ -12,7 +12,7 @@ import { changes, noBody, requestName, sessionOf, shownNow, shows } from "../ses
 
 /** `GET /tasks`: the tenant's, the newest first. */
 export async function listTasks(context: RequestContext): Promise<Response> {
-  return jsonNow(await directory.listTasks(context.env, wantedPage(context)));
+  return jsonNow(await directory.listTasks(context, wantedPage(context)));
 }
 
 export const getTask = shows("task", () => null);

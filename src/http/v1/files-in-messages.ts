@@ -60,17 +60,16 @@ export const withChatFiles = (context: RequestContext, body: JsonObject): Promis
   withFilesOf(context, body, OPENAI);
 
 async function withFilesOf(context: RequestContext, body: JsonObject, form: Form): Promise<JsonObject> {
-  const { env, tenant } = context;
   let left = MAX_BYTES;
   const inPart = async (part: Json, path: string): Promise<Json> => {
     if (!isObject(part)) return part;
     if (part.type === "tool_result") return inContent(part, path);
     const id = form.idOf(part);
     if (id === null) return part;
-    const file = await findFile(env, tenant, id);
+    const file = await findFile(context, id);
     left -= file.size;
     if (left < 0) throw wrong(path, `the files of a request have at most ${MAX_BYTES} bytes together`);
-    return form.holding(part, await fileContent(env, file), path);
+    return form.holding(part, await fileContent(context, file), path);
   };
   const inContent = async (holder: JsonObject, path: string): Promise<JsonObject> => {
     if (!Array.isArray(holder.content)) return holder;

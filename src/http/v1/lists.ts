@@ -3,6 +3,7 @@
 import { isSame } from "../../auth/sign-in.ts";
 import { firstOf } from "../../cut.ts";
 import { BadRequest } from "../../errors/request.ts";
+import type { Page } from "../../list-page.ts";
 import { objectOf } from "../../skill/json.ts";
 import type { Json } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
@@ -26,13 +27,13 @@ function sealOf(context: RequestContext, position: number): Promise<string> {
   return deployment.listSeal.of([...list, position]);
 }
 
-/** The position at which the page begins; `null`: the beginning. @throws BadRequest for a cursor of another list */
-export async function pageOf(context: RequestContext, query: URLSearchParams): Promise<number | null> {
+/** The position after which the page begins; `null`: the beginning. @throws BadRequest for a cursor of another list */
+export async function pageOf(context: RequestContext, query: URLSearchParams): Promise<number[] | null> {
   const page = query.get("page");
   if (page === null || page === "") return null;
   const [, digits, sealed] = /^page_(\d{1,16})_([0-9a-f]{32})$/.exec(page) ?? [];
   if (digits !== undefined && (await isSame(await sealOf(context, Number(digits)), sealed ?? "")))
-    return Number(digits);
+    return [Number(digits)];
   const detail = "page must be the next_page of an earlier answer of the same list.";
   throw new BadRequest({ detail, param: "page" });
 }
@@ -42,29 +43,23 @@ async function cursorAt(context: RequestContext, position: number): Promise<stri
   return `page_${position}_${await sealOf(context, position)}`;
 }
 
-/**
- * The answer with a page of rows.
- * @param rows one more than the page's `limit` if there are more
- * @param positionOf where a row stands in the list
- */
+/** The answer with a page of rows. @param positionOf where a row stands in the list */
 export async function pageAnswer<T>(
   context: RequestContext,
-  { rows, limit }: { rows: readonly T[]; limit: number },
+  { data: rows, has_more }: Page<T>,
   shown: (row: T, dialect: Dialect) => object,
   positionOf: (row: T) => number,
 ): Promise<Response> {
   const dialect = dialectOf(context);
-  const page = rows.slice(0, limit);
-  const data = page.map((row) => shown(row, dialect));
-  const has_more = rows.length > limit;
-  if (dialect === "openai") return jsonNow(openaiPage(data, has_more));
-  const last = page.at(-1);
+  const data = rows.map((row) => shown(row, dialect));
+  if (dialect === "openai") return jsonNow(openaiPage({ data, has_more }));
+  const last = rows.at(-1);
   const next_page = has_more && last !== undefined ? await cursorAt(context, positionOf(last)) : null;
   return jsonNow(dialect === "anthropic" ? { data, next_page } : { data, has_more, next_page });
 }
 
 /** A page of OpenAI's lists. */
-export const openaiPage = (data: readonly unknown[], has_more: boolean): object => ({
+export const openaiPage = ({ data, has_more }: Page<unknown>): object => ({
   object: "list",
   data,
   first_id: idOf(data[0]),
@@ -73,6 +68,12 @@ export const openaiPage = (data: readonly unknown[], has_more: boolean): object 
 });
 
 const idOf = (item: unknown): Json => objectOf(item).id ?? null;
+
+/** Those items of a list in memory that follow `from` others. */
+export const itemsFrom = <T>(all: readonly T[], from: number, limit: number): Page<T> => ({
+  data: all.slice(from, from + limit),
+  has_more: all.length > from + limit,
+});
 
 /** A page of a list in memory. @param what an item is. @throws BadRequest */
 export async function pageWithin(
@@ -83,7 +84,7 @@ export async function pageWithin(
   const limit = pageLimit(query, { max });
   const after = await namedIn(query, "after", what, (id) => all.findIndex((item) => idOf(item) === id));
   const from = after === null ? 0 : after + 1;
-  return openaiPage(all.slice(from, from + limit), all.length > from + limit);
+  return openaiPage(itemsFrom(all, from, limit));
 }
 
 /**

@@ -54,7 +54,7 @@ export const putWorkflow: Handler = async (context, { name = "" }) => {
   const { valid, errors } = await checkGraph(context, graph);
   if (!valid) throw new WorkflowInvalid({ errors });
   const digest = graphDigest(graph);
-  const { created, ...stored } = await directory.storeWorkflow(context.env, context.tenant, {
+  const { created, ...stored } = await directory.storeWorkflow(context, {
     name,
     digest,
     graph,
@@ -67,7 +67,7 @@ export const listWorkflows: Handler = async (context) => {
   const { query } = context;
   const after = query.get("cursor") ?? "";
   const limit = pageLimit(query);
-  const stored = await directory.listWorkflows(context.env, context.tenant, limit, after);
+  const stored = await directory.listWorkflows(context, limit, after);
   const cards = await servedTo(context).then(
     (catalog) => catalog.cards,
     (error: unknown) => {
@@ -96,7 +96,7 @@ export const getWorkflow: Handler = async (context, { skill, name = "" }) =>
 
 /** `DELETE /workflows/{name}`: removes all versions. Runs that began with them continue. */
 export const deleteWorkflow: Handler = async (context, { name = "" }) => {
-  if (!(await directory.removeWorkflow(context.env, context.tenant, name)))
+  if (!(await directory.removeWorkflow(context, name)))
     throw new CallNotFound({ what: "workflow", id: name });
   return new Response(null, { status: 204 });
 };
@@ -115,14 +115,10 @@ export async function namedWorkflow(
   return { name, version: null, digest: found.digest, created_at: null, graph: graphOf(found.graph) };
 }
 
-async function storedWorkflow(
-  { env, tenant }: RequestContext,
-  name: string,
-): Promise<directory.StoredWorkflow> {
+async function storedWorkflow(context: RequestContext, name: string): Promise<directory.StoredWorkflow> {
   const [, plain = name, version] = /^(.*?)(?:@(\d{1,9}))?$/.exec(name) ?? [];
   const stored = await directory.workflowNamed(
-    env,
-    tenant,
+    context,
     plain,
     version === undefined ? null : Number(version),
   );

@@ -8,7 +8,7 @@ import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import type { Graph } from "../../engine/workflow/graph.ts";
 import { runAt } from "../../engine/workflow/origin.ts";
 import type { Origin, WorkflowSpec, WorkflowTest } from "../../engine/workflow/records.ts";
-import { PUBLIC_TENANT } from "../../env.ts";
+import { type Owner, PUBLIC_TENANT } from "../../env.ts";
 import { memberInvalid } from "../../errors/member-invalid.ts";
 import { WorkflowInvalid } from "../../errors/workflow.ts";
 import { agentSpec } from "../../run/agent/options.ts";
@@ -67,11 +67,8 @@ export async function readWorkflowOptions(
 }
 
 /** The run that wrote its record last at this path; `null`: it is not such a path. */
-export async function runOfPath(
-  { env, tenant }: Pick<RequestContext, "env" | "tenant">,
-  path: string,
-): Promise<string | null> {
-  return (await runWithRecordAt(env, tenant, path)) ?? runAt(path);
+export async function runOfPath(owner: Owner, path: string): Promise<string | null> {
+  return (await runWithRecordAt(owner, path)) ?? runAt(path);
 }
 
 /** @throws InputInvalid for what does not fit the graph, and for a caller without a key */

@@ -275,7 +275,7 @@ async function endOf(session: SessionClient, now: JsonObject): Promise<JsonObjec
 /** `GET /workflows/runs`: the tenant's, the newest first. */
 export const listWorkflowRuns: Handler = async (context) => {
   const status = oneOf(context.query, "status", WORKFLOW_STATUSES);
-  return shownNow(context, await directory.listWorkflowRuns(context.env, { ...wantedPage(context), status }));
+  return shownNow(context, await directory.listWorkflowRuns(context, { ...wantedPage(context), status }));
 };
 
 /** `GET /workflows/runs/{id}`: the run's record; with `?wait=terminal` when the run has ended. */

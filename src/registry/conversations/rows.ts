@@ -2,12 +2,12 @@
 
 import * as z from "zod/mini";
 import CONVERSATIONS from "../../../migrations/0011_conversations.sql?raw";
-import { Tables } from "../../database.ts";
-import type { Bindings } from "../../env.ts";
+import { type OwnTables, ownTables } from "../../database.ts";
+import type { Owner } from "../../env.ts";
+import type { Page, PageWanted } from "../../list-page.ts";
 import { objectOf } from "../../skill/json.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
-import { pagedBy, type RowsPage } from "../rows-page.ts";
 
 const json = () =>
   z.pipe(
@@ -29,61 +29,41 @@ const conversationShape = z.lazy(() =>
 export type ItemRow = z.output<typeof itemShape>;
 const itemShape = z.lazy(() => z.object({ seq: z.int(), id: z.string(), item: json() }));
 
-const tables = ({ DB }: Bindings): Tables => new Tables(DB, CONVERSATIONS);
+const own = (owner: Owner): OwnTables => ownTables(owner, CONVERSATIONS);
 
 /** Stores a conversation, unless there is one with this id; returns the stored one. */
-export async function addConversation(
-  env: Bindings,
-  tenant: string,
-  row: ConversationRow,
-): Promise<ConversationRow> {
-  const stored = await tables(env).first(
+export async function addConversation(owner: Owner, row: ConversationRow): Promise<ConversationRow> {
+  const stored = await own(owner).first(
     conversationShape,
-    `INSERT INTO conversations (tenant, id, metadata, created_ms) VALUES (?, ?, ?, ?)
+    `INSERT INTO conversations (tenant, id, metadata, created_ms) VALUES (?1, ?2, ?3, ?4)
      ON CONFLICT (tenant, id) DO UPDATE SET id = id RETURNING id, metadata, created_ms`,
-    [tenant, row.id, JSON.stringify(row.metadata), row.created_ms],
+    [row.id, JSON.stringify(row.metadata), row.created_ms],
   );
   return stored ?? row;
 }
 
 /** `null` for an unknown or foreign id. */
-export async function findConversation(
-  env: Bindings,
-  tenant: string,
-  id: string,
-): Promise<ConversationRow | null> {
-  return tables(env).first(
-    conversationShape,
-    "SELECT id, metadata, created_ms FROM conversations WHERE tenant = ? AND id = ?",
-    [tenant, id],
-  );
+export function findConversation(owner: Owner, id: string): Promise<ConversationRow | null> {
+  const query = "SELECT id, metadata, created_ms FROM conversations WHERE tenant = ?1 AND id = ?2";
+  return own(owner).first(conversationShape, query, [id]);
 }
 
-export async function setMetadata(
-  env: Bindings,
-  tenant: string,
-  id: string,
-  metadata: JsonObject,
-): Promise<void> {
-  await tables(env).run("UPDATE conversations SET metadata = ?3 WHERE tenant = ?1 AND id = ?2", [
-    tenant,
-    id,
-    JSON.stringify(metadata),
-  ]);
+export async function setMetadata(owner: Owner, id: string, metadata: JsonObject): Promise<void> {
+  const update = "UPDATE conversations SET metadata = ?3 WHERE tenant = ?1 AND id = ?2";
+  await own(owner).run(update, [id, JSON.stringify(metadata)]);
 }
 
 /** Removes a conversation with its items. */
-export async function removeConversation(env: Bindings, tenant: string, id: string): Promise<void> {
-  await tables(env).batch([
-    ["DELETE FROM conversation_items WHERE tenant = ? AND conversation = ?", [tenant, id]],
-    ["DELETE FROM conversations WHERE tenant = ? AND id = ?", [tenant, id]],
+export async function removeConversation(owner: Owner, id: string): Promise<void> {
+  await own(owner).batch([
+    ["DELETE FROM conversation_items WHERE tenant = ?1 AND conversation = ?2", [id]],
+    ["DELETE FROM conversations WHERE tenant = ?1 AND id = ?2", [id]],
   ]);
 }
 
 /** Appends items, all or none. Existing items keep their place, and a removed conversation gets none. */
 export async function appendItems(
-  env: Bindings,
-  tenant: string,
+  owner: Owner,
   conversation: string,
   items: readonly JsonObject[],
 ): Promise<void> {
@@ -91,47 +71,23 @@ export async function appendItems(
   const insert = `INSERT OR IGNORE INTO conversation_items (tenant, conversation, seq, id, item)
     SELECT ?1, ?2, 1 + coalesce((SELECT max(seq) FROM conversation_items WHERE tenant = ?1 AND conversation = ?2), 0), ?3, ?4
     WHERE EXISTS (SELECT 1 FROM conversations WHERE tenant = ?1 AND id = ?2)`;
-  await tables(env).batch(
-    items.map((item) => [insert, [tenant, conversation, String(item.id), JSON.stringify(item)]]),
+  await own(owner).batch(
+    items.map((item) => [insert, [conversation, String(item.id), JSON.stringify(item)]]),
   );
 }
 
-export async function findItem(
-  env: Bindings,
-  tenant: string,
-  conversation: string,
-  id: string,
-): Promise<ItemRow | null> {
-  return tables(env).first(
-    itemShape,
-    "SELECT seq, id, item FROM conversation_items WHERE tenant = ? AND conversation = ? AND id = ?",
-    [tenant, conversation, id],
-  );
+const ITEMS = "SELECT seq, id, item FROM conversation_items WHERE tenant = ?1 AND conversation = ?2";
+
+export function findItem(owner: Owner, conversation: string, id: string): Promise<ItemRow | null> {
+  return own(owner).first(itemShape, `${ITEMS} AND id = ?3`, [conversation, id]);
 }
 
 /** A page of items, in the order of their `seq`. */
-export async function listItems(
-  env: Bindings,
-  tenant: string,
-  conversation: string,
-  page: RowsPage,
-): Promise<ItemRow[]> {
-  return tables(env).rows(
-    itemShape,
-    `SELECT seq, id, item FROM conversation_items WHERE tenant = ?1 AND conversation = ?2 ${pagedBy("seq", page)}`,
-    [tenant, conversation, page.after, page.limit],
-  );
+export function listItems(owner: Owner, conversation: string, page: PageWanted): Promise<Page<ItemRow>> {
+  return own(owner).page(itemShape, [ITEMS, [conversation]], ["seq"], page);
 }
 
-export async function removeItem(
-  env: Bindings,
-  tenant: string,
-  conversation: string,
-  id: string,
-): Promise<void> {
-  await tables(env).run("DELETE FROM conversation_items WHERE tenant = ? AND conversation = ? AND id = ?", [
-    tenant,
-    conversation,
-    id,
-  ]);
+export async function removeItem(owner: Owner, conversation: string, id: string): Promise<void> {
+  const remove = "DELETE FROM conversation_items WHERE tenant = ?1 AND conversation = ?2 AND id = ?3";
+  await own(owner).run(remove, [conversation, id]);
 }

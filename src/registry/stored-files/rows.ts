@@ -5,9 +5,9 @@
 
 import * as z from "zod/mini";
 import STORED_FILES from "../../../migrations/0008_stored_files.sql?raw";
-import { removeInBatches, Tables } from "../../database.ts";
-import type { Bindings } from "../../env.ts";
-import { pagedBy, type RowsPage } from "../rows-page.ts";
+import { type OwnTables, ownTables, removeInBatches, Tables } from "../../database.ts";
+import type { Bindings, Owner } from "../../env.ts";
+import type { Page, PageWanted } from "../../list-page.ts";
 
 /** How long the row of an expired file stays, in ms. */
 const REMEMBERED_MS = 30 * 24 * 3_600_000;
@@ -46,20 +46,20 @@ const COLUMNS = "id, filename, mime, size, purpose, downloadable, created_us, ex
  */
 const SHOWN = "stored > 0 AND (expires_ms IS NULL OR expires_ms > ?2)";
 
-const tables = ({ DB }: Bindings): Tables => new Tables(DB, STORED_FILES);
+const own = (owner: Owner): OwnTables => ownTables(owner, STORED_FILES);
 const rememberedSince = (): number => Date.now() - REMEMBERED_MS;
 
 export const isExpired = ({ expires_ms }: FileRow): boolean =>
   expires_ms !== null && expires_ms <= Date.now();
 
 /** Creates the row of a file before its bytes arrive, unless there is one; only the id is known. */
-export async function beginFile(env: Bindings, tenant: string, id: string): Promise<void> {
-  await tables(env).run(
+export async function beginFile(owner: Owner, id: string): Promise<void> {
+  await own(owner).run(
     `INSERT INTO stored_files (tenant, id, filename, mime, size, purpose, downloadable, stored, created_us, expires_ms)
      SELECT ?1, ?2, '', '', 0, '', 0, 0,
        max(?3, 1 + coalesce((SELECT max(created_us) FROM stored_files WHERE tenant = ?1), 0)), ?4
      WHERE true ON CONFLICT (tenant, id) DO NOTHING`,
-    [tenant, id, Date.now() * 1000, Date.now() + UNFINISHED_MS],
+    [id, Date.now() * 1000, Date.now() + UNFINISHED_MS],
   );
 }
 
@@ -68,18 +68,17 @@ export async function beginFile(env: Bindings, tenant: string, id: string): Prom
  * @param file all except the time of creation
  */
 export async function finishFile(
-  env: Bindings,
-  tenant: string,
+  owner: Owner,
   file: Omit<FileRow, "created_us">,
   quota: number,
 ): Promise<FileRow | null> {
   const { id, filename, mime, size, purpose, downloadable, expires_ms } = file;
-  return tables(env).first(
+  return own(owner).first(
     rowShape,
     `UPDATE stored_files SET filename = ?3, mime = ?4, size = ?5, purpose = ?6, downloadable = ?7, expires_ms = ?8,
        stored = 1
      WHERE tenant = ?1 AND id = ?2 AND (stored = 1 OR ?5 + (${USED}) <= ?10) RETURNING ${COLUMNS}`,
-    [tenant, id, filename, mime, size, purpose, downloadable ? 1 : 0, expires_ms, Date.now(), quota],
+    [id, filename, mime, size, purpose, downloadable ? 1 : 0, expires_ms, Date.now(), quota],
   );
 }
 
@@ -89,39 +88,19 @@ export async function finishFile(
  * @returns whether the tenant stays within `quota` bytes with it; otherwise there is no row
  */
 export async function addFile(
-  env: Bindings,
-  tenant: string,
-  {
-    id,
-    filename,
-    mime,
-    size,
-    purpose,
-    downloadable,
-    expires_ms,
-    created_ms,
-  }: Omit<FileRow, "created_us"> & { created_ms: number },
+  owner: Owner,
+  file: Omit<FileRow, "created_us"> & { created_ms: number },
   quota: number,
 ): Promise<boolean> {
-  const changed = await tables(env).run(
+  const { id, filename, mime, size, purpose, downloadable, expires_ms, created_ms } = file;
+  const shown = [id, filename, mime, size, purpose, downloadable ? 1 : 0, expires_ms];
+  const changed = await own(owner).run(
     `INSERT INTO stored_files (tenant, id, filename, mime, size, purpose, downloadable, stored, created_us, expires_ms)
      SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, 1,
        max(?11 * 1000, 1 + coalesce((SELECT max(created_us) FROM stored_files WHERE tenant = ?1), 0)), ?8
      WHERE ?5 + (${USED}) <= ?10 OR EXISTS (SELECT 1 FROM stored_files WHERE tenant = ?1 AND id = ?2)
      ON CONFLICT (tenant, id) DO UPDATE SET stored = stored`,
-    [
-      tenant,
-      id,
-      filename,
-      mime,
-      size,
-      purpose,
-      downloadable ? 1 : 0,
-      expires_ms,
-      Date.now(),
-      quota,
-      created_ms,
-    ],
+    [...shown, Date.now(), quota, created_ms],
   );
   return changed > 0;
 }
@@ -131,48 +110,37 @@ const USED = `SELECT coalesce(sum(o.size), 0) FROM stored_files AS o
   WHERE o.tenant = ?1 AND o.stored = 1 AND (o.expires_ms IS NULL OR o.expires_ms > ?9)`;
 
 /** `null` for an unknown or foreign id. An expired file stays known for 30 days. */
-export async function findFileRow(env: Bindings, tenant: string, id: string): Promise<FileRow | null> {
-  const [row] = await findFileRows(env, tenant, [id]);
+export async function findFileRow(owner: Owner, id: string): Promise<FileRow | null> {
+  const [row] = await findFileRows(owner, [id]);
   return row ?? null;
 }
 
+const FILES = `SELECT ${COLUMNS} FROM stored_files WHERE tenant = ?1 AND ${SHOWN}` as const;
+
 /** The rows of those ids that are known, the newest first. */
-export async function findFileRows(
-  env: Bindings,
-  tenant: string,
-  ids: readonly string[],
-): Promise<FileRow[]> {
-  return tables(env).rows(
-    rowShape,
-    `SELECT ${COLUMNS} FROM stored_files WHERE tenant = ?1 AND ${SHOWN}
-     AND id IN (SELECT value FROM json_each(?3)) ORDER BY created_us DESC`,
-    [tenant, rememberedSince(), JSON.stringify(ids)],
-  );
+export function findFileRows(owner: Owner, ids: readonly string[]): Promise<FileRow[]> {
+  const query = `${FILES} AND id IN (SELECT value FROM json_each(?3)) ORDER BY created_us DESC` as const;
+  return own(owner).rows(rowShape, query, [rememberedSince(), JSON.stringify(ids)]);
 }
 
 /** A page of files, in the order of their `created_us`. @param page `purpose`: `null` means any */
-export async function listFileRows(
-  env: Bindings,
-  tenant: string,
-  page: RowsPage & { purpose: string | null },
-): Promise<FileRow[]> {
-  return tables(env).rows(
-    rowShape,
-    `SELECT ${COLUMNS} FROM stored_files WHERE tenant = ?1 AND ${SHOWN} AND (?5 IS NULL OR purpose = ?5)
-     ${pagedBy("created_us", page)}`,
-    [tenant, rememberedSince(), page.after, page.limit, page.purpose],
-  );
+export function listFileRows(
+  owner: Owner,
+  { purpose, ...page }: PageWanted & { purpose: string | null },
+): Promise<Page<FileRow>> {
+  const query = `${FILES} AND (?3 IS NULL OR purpose = ?3)` as const;
+  return own(owner).page(rowShape, [query, [rememberedSince(), purpose]], ["created_us"], page);
 }
 
 /** Hides a file that is being removed. If nobody removes its bytes, the sweep does. */
-export async function hideFile(env: Bindings, tenant: string, id: string): Promise<void> {
-  const hide = "UPDATE stored_files SET stored = 0, expires_ms = ? WHERE tenant = ? AND id = ?";
-  await tables(env).run(hide, [Date.now(), tenant, id]);
+export async function hideFile(owner: Owner, id: string): Promise<void> {
+  const hide = "UPDATE stored_files SET stored = 0, expires_ms = ?3 WHERE tenant = ?1 AND id = ?2";
+  await own(owner).run(hide, [id, Date.now()]);
 }
 
 /** Removes the row of a file whose bytes are gone. */
-export async function removeFileRow(env: Bindings, tenant: string, id: string): Promise<void> {
-  await tables(env).run("DELETE FROM stored_files WHERE tenant = ? AND id = ?", [tenant, id]);
+export async function removeFileRow(owner: Owner, id: string): Promise<void> {
+  await own(owner).run("DELETE FROM stored_files WHERE tenant = ?1 AND id = ?2", [id]);
 }
 
 const sweptShape = z.lazy(() => z.object({ tenant: z.string(), id: z.string() }));
@@ -187,8 +155,9 @@ export async function sweepFileRows(
   remove: (files: { tenant: string; id: string }[]) => Promise<void>,
   now: number,
 ): Promise<void> {
+  const tables = new Tables(env.DB, STORED_FILES);
   await removeInBatches(async () => {
-    const expired = await tables(env).rows(
+    const expired = await tables.rows(
       sweptShape,
       "SELECT tenant, id FROM stored_files WHERE expires_ms <= ?1 AND stored < 2 ORDER BY expires_ms LIMIT ?2",
       [now, BATCH],
@@ -197,7 +166,7 @@ export async function sweepFileRows(
     await remove(expired);
     const swept = JSON.stringify(expired.map(({ id }) => id));
     const which = "expires_ms <= ? AND id IN (SELECT value FROM json_each(?))";
-    await tables(env).batch([
+    await tables.batch([
       [`DELETE FROM stored_files WHERE stored = 0 AND ${which}`, [now, swept]],
       [`UPDATE stored_files SET stored = 2 WHERE stored = 1 AND ${which}`, [now, swept]],
     ]);
@@ -205,5 +174,5 @@ export async function sweepFileRows(
   });
   // A row whose bytes are still there stays: it alone knows them.
   const forgotten = "DELETE FROM stored_files WHERE expires_ms <= ? AND stored = 2";
-  await tables(env).run(forgotten, [now - REMEMBERED_MS]);
+  await tables.run(forgotten, [now - REMEMBERED_MS]);
 }

@@ -7,15 +7,15 @@
 import * as z from "zod/mini";
 import STORED_SKILLS from "../../../migrations/0007_stored_skills.sql?raw";
 import { sha256 } from "../../bytes.ts";
-import { removeInBatches, Tables } from "../../database.ts";
-import type { Bindings } from "../../env.ts";
+import { type OwnTables, ownTables, removeInBatches, Tables } from "../../database.ts";
+import type { Bindings, Owner } from "../../env.ts";
 
 /** How long a loose bundle stays: longer than any request takes from storing the bundle to storing the version. */
 const LOOSE_FOR_MS = 3_600_000;
 /** Bundles that a sweep removes at once; R2 removes 1000 objects at once. */
 const BATCH = 500;
 
-export const skillTables = ({ DB }: Bindings): Tables => new Tables(DB, STORED_SKILLS);
+export const ownSkills = (owner: Owner): OwnTables => ownTables(owner, STORED_SKILLS);
 
 const placeShape = z.lazy(() => z.object({ key: z.string(), stored: z.int() }));
 
@@ -24,42 +24,29 @@ const bundleShape = z.lazy(() => z.object({ key: z.string(), size: z.int() }));
 /**
  * Stores bytes unless the tenant has them; returns their SHA-256. The bundle stays loose until a version refers to it.
  */
-export async function storeBundle(
-  env: Bindings,
-  tenant: string,
-  bytes: Uint8Array<ArrayBuffer>,
-): Promise<string> {
+export async function storeBundle(owner: Owner, bytes: Uint8Array<ArrayBuffer>): Promise<string> {
   const digest = await sha256(bytes);
   // A sweep may remove the bytes of a doomed bundle at any moment, so the new bytes get another key.
-  const row = await skillTables(env).first(
+  const row = await ownSkills(owner).first(
     placeShape,
     `INSERT INTO stored_bundles (tenant, digest, key, size, stored, doomed, loose_ms) VALUES (?1, ?2, ?3, ?4, 0, 0, ?5)
      ON CONFLICT (tenant, digest) DO UPDATE SET key = iif(doomed, excluded.key, key), stored = iif(doomed, 0, stored),
        doomed = 0, loose_ms = excluded.loose_ms
      RETURNING key, stored`,
-    [tenant, digest, `skill-bundles/${tenant}/${crypto.randomUUID()}`, bytes.length, Date.now()],
+    [digest, `skill-bundles/${owner.tenant}/${crypto.randomUUID()}`, bytes.length, Date.now()],
   );
   const { key, stored } = placeShape.parse(row);
   if (stored === 1) return digest;
-  await env.FILES.put(key, bytes, { sha256: digest, httpMetadata: { contentType: "application/zip" } });
-  await skillTables(env).run(
-    "UPDATE stored_bundles SET stored = 1 WHERE tenant = ? AND digest = ? AND key = ?",
-    [tenant, digest, key],
-  );
+  await owner.env.FILES.put(key, bytes, { sha256: digest, httpMetadata: { contentType: "application/zip" } });
+  const done = "UPDATE stored_bundles SET stored = 1 WHERE tenant = ?1 AND digest = ?2 AND key = ?3";
+  await ownSkills(owner).run(done, [digest, key]);
   return digest;
 }
 
 /** A bundle's key in R2, and its size; `null` if the tenant has none with this SHA-256. */
-export async function findBundle(
-  env: Bindings,
-  tenant: string,
-  digest: string,
-): Promise<{ key: string; size: number } | null> {
-  return skillTables(env).first(
-    bundleShape,
-    "SELECT key, size FROM stored_bundles WHERE tenant = ? AND digest = ? AND stored = 1",
-    [tenant, digest],
-  );
+export function findBundle(owner: Owner, digest: string): Promise<{ key: string; size: number } | null> {
+  const query = "SELECT key, size FROM stored_bundles WHERE tenant = ?1 AND digest = ?2 AND stored = 1";
+  return ownSkills(owner).first(bundleShape, query, [digest]);
 }
 
 const looseShape = z.lazy(() => z.array(z.object({ key: z.string() })));
@@ -70,8 +57,9 @@ const REFERRED = `EXISTS (SELECT 1 FROM stored_skill_versions AS v WHERE v.tenan
 /** Removes bundles without a version. @param now Unix ms */
 export async function sweepBundles(env: Bindings, now = Date.now()): Promise<void> {
   const old = now - LOOSE_FOR_MS;
+  const tables = new Tables(env.DB, STORED_SKILLS);
   await removeInBatches(async () => {
-    const [, , found] = await skillTables(env).batch([
+    const [, , found] = await tables.batch([
       [`UPDATE stored_bundles SET loose_ms = NULL WHERE loose_ms < ? AND ${REFERRED}`, [old]],
       ["UPDATE stored_bundles SET doomed = 1 WHERE loose_ms < ?", [old]],
       ["SELECT key FROM stored_bundles WHERE loose_ms < ? LIMIT ?", [old, BATCH]],
@@ -81,7 +69,7 @@ export async function sweepBundles(env: Bindings, now = Date.now()): Promise<voi
     await env.FILES.delete(keys);
     const remove = `DELETE FROM stored_bundles
       WHERE doomed = 1 AND loose_ms < ? AND key IN (SELECT value FROM json_each(?))`;
-    await skillTables(env).run(remove, [old, JSON.stringify(keys)]);
+    await tables.run(remove, [old, JSON.stringify(keys)]);
     return keys.length === BATCH;
   });
 }

@@ -1,11 +1,11 @@
 /** Stored skills and their versions in D1. Every query contains the tenant, so another tenant's id is unknown. */
 import * as z from "zod/mini";
 import { fromHex } from "../../bytes.ts";
-import type { Statement } from "../../database.ts";
-import type { Bindings } from "../../env.ts";
+import type { OwnStatement } from "../../database.ts";
+import type { Owner } from "../../env.ts";
+import type { Page, PageWanted } from "../../list-page.ts";
 import type { StoredSkillUpload } from "../../skill/stored-skill.ts";
-import { pagedBy, type RowsPage } from "../rows-page.ts";
-import { skillTables, storeBundle } from "./bundles.ts";
+import { ownSkills, storeBundle } from "./bundles.ts";
 
 /** The most findings that are stored. */
 const MAX_FINDINGS = 20;
@@ -61,11 +61,10 @@ export type NewVersion = Pick<StoredVersion, "name" | "description" | "directory
 
 /** Stores the bundle of a checked upload; returns what the version of it is made from. */
 export async function bundledVersion(
-  env: Bindings,
-  tenant: string,
+  owner: Owner,
   { name, description, directory, zip, diagnostics }: StoredSkillUpload,
 ): Promise<NewVersion> {
-  const digest = await storeBundle(env, tenant, zip);
+  const digest = await storeBundle(owner, zip);
   const findings = JSON.stringify(diagnostics.slice(0, MAX_FINDINGS));
   return { name, description, directory, digest, diagnostics: findings };
 }
@@ -92,13 +91,13 @@ const nowUs = (): number => Date.now() * 1000;
  * Adds the version with the number in the skill's counters; does nothing if the skill does not exist, or has a version
  * with this number or id.
  */
-function insertVersion(tenant: string, skill: string, id: string, version: NewVersion): Statement {
+function insertVersion(skill: string, id: string, version: NewVersion): OwnStatement {
   const { name, description, directory, digest, diagnostics } = version;
   return [
     `INSERT OR IGNORE INTO stored_skill_versions (tenant, ${VERSION})
      SELECT s.tenant, s.id, s.last_number, s.last_epoch, ?3, ?4, ?5, ?6, ?7, ?8 FROM stored_skills AS s
      WHERE s.tenant = ?1 AND s.id = ?2`,
-    [tenant, skill, id, name, description, directory, digest, diagnostics],
+    [skill, id, name, description, directory, digest, diagnostics],
   ];
 }
 
@@ -108,8 +107,7 @@ function insertVersion(tenant: string, skill: string, id: string, version: NewVe
  * @param unique whether the label must be unique in the tenant; if so, the result may be `"label_taken"`
  */
 export async function createSkill(
-  env: Bindings,
-  tenant: string,
+  owner: Owner,
   {
     label,
     unique,
@@ -124,18 +122,17 @@ export async function createSkill(
     SELECT ?1, ?2, ?3, ?4, 1, 1, now, now, now, ?5, ?5
     FROM (SELECT max(?6, 1 + coalesce((SELECT max(created_us) FROM stored_skills WHERE tenant = ?1), 0)) AS now)
     WHERE NOT EXISTS (SELECT 1 FROM stored_skills WHERE tenant = ?1 AND (id = ?2 OR (?7 AND label = ?4)))`;
-  const [, , found] = await skillTables(env).batch([
-    [insert, [tenant, id, version.name, label, by, nowUs(), unique ? 1 : 0]],
-    insertVersion(tenant, id, idOf(made), version),
-    [ONE_SKILL, [tenant, id]],
+  const [, , found] = await ownSkills(owner).batch([
+    [insert, [id, version.name, label, by, nowUs(), unique ? 1 : 0]],
+    insertVersion(id, idOf(made), version),
+    [ONE_SKILL, [id]],
   ]);
   return z.array(skillShape).parse(found)[0] ?? "label_taken";
 }
 
 /** Adds a version, whose bundle is already stored. `null`: there is no such skill. @param made as in `createSkill` */
 export async function addVersion(
-  env: Bindings,
-  tenant: string,
+  owner: Owner,
   id: string,
   {
     by,
@@ -149,43 +146,39 @@ export async function addVersion(
   const count = `UPDATE stored_skills SET last_number = last_number + 1, last_epoch = max(last_epoch + 1, ?3), updated_us = ?3,
       updated_by = ?4, default_number = iif(?5 OR default_number IS NULL, last_number + 1, default_number)
     WHERE tenant = ?1 AND id = ?2 AND NOT EXISTS (SELECT 1 ${earlier} ?6)`;
-  const [, , found] = await skillTables(env).batch([
-    [count, [tenant, id, nowUs(), by, makeDefault ? 1 : 0, own]],
-    insertVersion(tenant, id, own, version),
-    [`SELECT ${VERSION} ${earlier} ?3`, [tenant, id, own]],
+  const [, , found] = await ownSkills(owner).batch([
+    [count, [id, nowUs(), by, makeDefault ? 1 : 0, own]],
+    insertVersion(id, own, version),
+    [`SELECT ${VERSION} ${earlier} ?3`, [id, own]],
   ]);
   return z.array(versionShape).parse(found)[0] ?? null;
 }
 
-const ONE_SKILL = `${SKILLS} WHERE s.tenant = ? AND s.id = ?`;
+const ONE_SKILL = `${SKILLS} WHERE s.tenant = ?1 AND s.id = ?2` as const;
 
 /** `null` for an unknown or foreign id. */
-export async function findSkill(env: Bindings, tenant: string, id: string): Promise<StoredSkill | null> {
-  return skillTables(env).first(skillShape, ONE_SKILL, [tenant, id]);
+export async function findSkill(owner: Owner, id: string): Promise<StoredSkill | null> {
+  return ownSkills(owner).first(skillShape, ONE_SKILL, [id]);
 }
 
 /** The id of the skill that has this id or name and a version; the newest of several with one name. */
-export async function findSkillNamed(env: Bindings, tenant: string, name: string): Promise<string | null> {
-  const found = await skillTables(env).first(
+export async function findSkillNamed(owner: Owner, name: string): Promise<string | null> {
+  const found = await ownSkills(owner).first(
     z.object({ id: z.string() }),
     `SELECT id FROM stored_skills WHERE tenant = ?1 AND (id = ?2 OR name = ?2) AND default_number IS NOT NULL
      ORDER BY created_us DESC LIMIT 1`,
-    [tenant, name],
+    [name],
   );
   return found?.id ?? null;
 }
 
 /** A page of skills, in the order of their `created_us`. @param page `withEmpty`: includes skills without a version */
 export async function listSkills(
-  env: Bindings,
-  tenant: string,
-  page: RowsPage & { withEmpty: boolean },
-): Promise<StoredSkill[]> {
-  return skillTables(env).rows(
-    skillShape,
-    `${SKILLS} WHERE s.tenant = ?1 AND (?2 OR s.default_number IS NOT NULL) ${pagedBy("s.created_us", page)}`,
-    [tenant, page.withEmpty ? 1 : 0, page.after, page.limit],
-  );
+  owner: Owner,
+  { withEmpty, ...page }: PageWanted & { withEmpty: boolean },
+): Promise<Page<StoredSkill>> {
+  const query = `${SKILLS} WHERE s.tenant = ?1 AND (?2 OR s.default_number IS NOT NULL)` as const;
+  return ownSkills(owner).page(skillShape, [query, [withEmpty ? 1 : 0]], ["s.created_us"], page);
 }
 
 /** The most spellings that a search compares in the database, whose limits are 100 parameters and 100 levels of terms. */
@@ -197,21 +190,17 @@ const MOST_COMPARED = 2000;
  * Skills whose name, label or description contains any of these lower-cased words, without skills that have no version.
  * If there are many words, also others.
  */
-export async function skillsWithWords(
-  env: Bindings,
-  tenant: string,
-  words: readonly string[],
-): Promise<StoredSkill[]> {
+export async function skillsWithWords(owner: Owner, words: readonly string[]): Promise<StoredSkill[]> {
   if (words.length === 0) return [];
   const all = new Set(words.flatMap(spellings));
   // More do not fit: then the caller compares all skills.
   const wanted = all.size > MOST_SPELLINGS ? [""] : [...all];
   const text = "lower(s.name || ' ' || coalesce(s.label, '') || ' ' || coalesce(d.description, ''))";
   const holds = wanted.map((_, n) => `instr(${text}, ?${n + 3}) > 0`).join(" OR ");
-  return skillTables(env).rows(
+  return ownSkills(owner).rows(
     skillShape,
     `${SKILLS} WHERE s.tenant = ?1 AND s.default_number IS NOT NULL AND (${holds}) ORDER BY s.created_us DESC LIMIT ?2`,
-    [tenant, MOST_COMPARED, ...wanted],
+    [MOST_COMPARED, ...wanted],
   );
 }
 
@@ -229,19 +218,14 @@ const EPOCH_DIGITS = 16;
  * Finds a version by any of its names: `skver_…`, `skill_version_…`, `skillver_…`, its epoch, its number, `latest`.
  * `null` if the skill or the version does not exist.
  */
-export async function findVersion(
-  env: Bindings,
-  tenant: string,
-  skill: string,
-  name: string,
-): Promise<StoredVersion | null> {
+export async function findVersion(owner: Owner, skill: string, name: string): Promise<StoredVersion | null> {
   const where = versionNamed(name);
   if (where === null) return null;
-  return skillTables(env).first(
+  return ownSkills(owner).first(
     versionShape,
     `SELECT ${VERSION} FROM stored_skill_versions WHERE tenant = ?1 AND skill = ?2 AND ${where.sql}
      ORDER BY number DESC LIMIT 1`,
-    [tenant, skill, where.value],
+    [skill, where.value],
   );
 }
 
@@ -255,29 +239,24 @@ function versionNamed(name: string): { sql: string; value: string | number } | n
 
 /** A page of versions, in the order of their numbers. */
 export async function listVersions(
-  env: Bindings,
-  tenant: string,
+  owner: Owner,
   skill: string,
-  page: RowsPage,
-): Promise<StoredVersion[]> {
-  return skillTables(env).rows(
-    versionShape,
-    `SELECT ${VERSION} FROM stored_skill_versions WHERE tenant = ?1 AND skill = ?2 ${pagedBy("number", page)}`,
-    [tenant, skill, page.after, page.limit],
-  );
+  page: PageWanted,
+): Promise<Page<StoredVersion>> {
+  const query = `SELECT ${VERSION} FROM stored_skill_versions WHERE tenant = ?1 AND skill = ?2` as const;
+  return ownSkills(owner).page(versionShape, [query, [skill]], ["number"], page);
 }
 
 /** Makes a version the default; `false` if it is gone. */
 export async function setDefault(
-  env: Bindings,
-  tenant: string,
+  owner: Owner,
   { skill, number }: StoredVersion,
   by: string | null,
 ): Promise<boolean> {
-  const changed = await skillTables(env).run(
+  const changed = await ownSkills(owner).run(
     `UPDATE stored_skills SET default_number = ?3, updated_us = ?4, updated_by = ?5 WHERE tenant = ?1 AND id = ?2
      AND EXISTS (SELECT 1 FROM stored_skill_versions WHERE tenant = ?1 AND skill = ?2 AND number = ?3)`,
-    [tenant, skill, number, nowUs(), by],
+    [skill, number, nowUs(), by],
   );
   return changed > 0;
 }
@@ -292,26 +271,21 @@ const EMPTY = "NOT EXISTS (SELECT 1 FROM stored_skill_versions WHERE tenant = ?1
  * Removes a skill; returns whether it did.
  * @param cascade including its versions; otherwise only a skill without versions
  */
-export async function removeSkill(
-  env: Bindings,
-  tenant: string,
-  id: string,
-  cascade: boolean,
-): Promise<boolean> {
-  const cleared: Statement[] = [
-    [LOOSEN, [tenant, id, Date.now()]],
-    ["DELETE FROM stored_skill_versions WHERE tenant = ?1 AND skill = ?2", [tenant, id]],
+export async function removeSkill(owner: Owner, id: string, cascade: boolean): Promise<boolean> {
+  const cleared: OwnStatement[] = [
+    [LOOSEN, [id, Date.now()]],
+    ["DELETE FROM stored_skill_versions WHERE tenant = ?1 AND skill = ?2", [id]],
   ];
   const remove = `DELETE FROM stored_skills WHERE tenant = ?1 AND id = ?2 AND ${EMPTY} RETURNING id`;
-  const rows = await skillTables(env).batch([...(cascade ? cleared : []), [remove, [tenant, id]]]);
+  const rows = await ownSkills(owner).batch([...(cascade ? cleared : []), [remove, [id]]]);
   return (rows.at(-1)?.length ?? 0) > 0;
 }
 
 /** Removes the skills of this name that `by` created, with their versions. */
-export async function removeSkillsBy(env: Bindings, tenant: string, name: string, by: string): Promise<void> {
-  const query = "SELECT id FROM stored_skills WHERE tenant = ? AND name = ? AND created_by = ?";
-  for (const { id } of await skillTables(env).rows(idShape, query, [tenant, name, by]))
-    await removeSkill(env, tenant, id, true);
+export async function removeSkillsBy(owner: Owner, name: string, by: string): Promise<void> {
+  const query = "SELECT id FROM stored_skills WHERE tenant = ?1 AND name = ?2 AND created_by = ?3";
+  for (const { id } of await ownSkills(owner).rows(idShape, query, [name, by]))
+    await removeSkill(owner, id, true);
 }
 
 /**
@@ -329,28 +303,27 @@ const RULES: { [rule in RemovalRule]: string } = {
 
 /** Removes a version; `false` if the rule forbids it. The newest remaining version replaces a removed default. */
 export async function removeVersion(
-  env: Bindings,
-  tenant: string,
+  owner: Owner,
   { skill, number }: StoredVersion,
   rule: RemovalRule,
 ): Promise<boolean> {
   const of = "tenant = ?1 AND skill = ?2";
-  const removeEmpty: Statement = [
+  const removeEmpty: OwnStatement = [
     `DELETE FROM stored_skills WHERE tenant = ?1 AND id = ?2 AND ${EMPTY}`,
-    [tenant, skill],
+    [skill],
   ];
-  const [, removed] = await skillTables(env).batch([
-    [LOOSEN, [tenant, skill, Date.now()]],
+  const [, removed] = await ownSkills(owner).batch([
+    [LOOSEN, [skill, Date.now()]],
     [
       `DELETE FROM stored_skill_versions WHERE ${of} AND number = ?3 AND ${RULES[rule]} RETURNING number`,
-      [tenant, skill, number],
+      [skill, number],
     ],
     [
       `UPDATE stored_skills SET updated_us = ?3, default_number =
          (SELECT max(number) FROM stored_skill_versions WHERE ${of})
        WHERE tenant = ?1 AND id = ?2 AND NOT EXISTS
          (SELECT 1 FROM stored_skill_versions WHERE ${of} AND number = stored_skills.default_number)`,
-      [tenant, skill, nowUs()],
+      [skill, nowUs()],
     ],
     ...(rule === "keep_default" ? [removeEmpty] : []),
   ]);

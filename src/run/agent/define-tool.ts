@@ -173,7 +173,6 @@ function ofSession(context: RunContext, { name, description, parameters, code }:
 
 /** Stores the skill for `/v1/skills`, and serves it. @throws HullError if it cannot be stored */
 async function stored(context: RunContext, definition: Definition): Promise<AgentTool> {
-  const { env, tenant } = context;
   const files = Object.entries(definedFiles(definition)).map(([path, text]) => {
     return { path, mode: 0o644 as const, bytes: utf8(text) };
   });
@@ -183,12 +182,12 @@ async function stored(context: RunContext, definition: Definition): Promise<Agen
   const checked = await readStoredSkill(files, { ...UPLOAD_RULES, name: slug });
   // The bundle comes first, since a sweep removes one without a version: a failure after the upload would leave half a
   // skill.
-  const version = await bundledVersion(env, tenant, checked);
+  const version = await bundledVersion(context, checked);
   const { record } = await uploadSkill(context, files, slug, { fresh: true });
   // Somebody may have removed the upload alone.
-  await removeSkillsBy(env, tenant, slug, DEFINE_TOOL);
+  await removeSkillsBy(context, slug, DEFINE_TOOL);
   const made = await sha256(crypto.randomUUID());
-  await createSkill(env, tenant, { label: null, unique: false, by: DEFINE_TOOL, version, made });
+  await createSkill(context, { label: null, unique: false, by: DEFINE_TOOL, version, made });
   const [tool = ofSession(context, definition)] = toolsOfSkill(context.settings, record, false);
   return tool;
 }
@@ -209,7 +208,7 @@ async function remove(
     return failed(`${DEFINE_TOOL} did not make the tool ${name}, so it stays.`);
   if (slug !== null && !stores) return failed(`${MAY_NOT_STORE}, and removes none.`);
   if (slug !== null && stored === "defined") await dropSkill(context.deployment, slug, context.tenant);
-  if (slug !== null) await removeSkillsBy(context.env, context.tenant, slug, DEFINE_TOOL);
+  if (slug !== null) await removeSkillsBy(context, slug, DEFINE_TOOL);
   const content = { removed: name };
   return { ...plainResult("ok", JSON.stringify(content), null), value: content, tools: { removed: name } };
 }

@@ -205,7 +205,7 @@ export async function listedVersion(
     return await servedVersion(context, name);
   } catch (error) {
     if (!(error instanceof SkillNotFound)) throw error;
-    const id = await findSkillNamed(context.env, context.tenant, name);
+    const id = await findSkillNamed(context, name);
     const stored = id === null ? null : await namedSkill(context, id, null);
     if (stored === null) throw error;
     return stored;

@@ -16,7 +16,7 @@ export async function checkFiles(context: RunContext, items: readonly JsonObject
     for (const [m, part] of (Array.isArray(content) ? content : []).entries()) {
       const id = fileId(part);
       if (id === null) continue;
-      const { size } = await findFile(context.env, context.tenant, id);
+      const { size } = await findFile(context, id);
       if (size > MAX_FILE_BYTES)
         throw wrong(`input.${n}.content.${m}.file_id`, `the file has more than ${MAX_FILE_BYTES} bytes`);
     }
@@ -67,10 +67,10 @@ function fileId(part: Json): string | null {
   return named && typeof part.file_id === "string" ? part.file_id : null;
 }
 
-async function withBytes({ env, tenant }: RunContext, part: Json): Promise<Json> {
+async function withBytes(context: RunContext, part: Json): Promise<Json> {
   const id = fileId(part);
   if (id === null || !isObject(part)) return part;
-  const { mime, filename, bytes } = await fileContent(env, await findFile(env, tenant, id));
+  const { mime, filename, bytes } = await fileContent(context, await findFile(context, id));
   const url = `data:${mime};base64,${toBase64(bytes)}`;
   const { file_id: _, ...rest } = part;
   if (part.type === "input_image") return { ...rest, image_url: url };

@@ -106,7 +106,7 @@ export async function runResponse(
   found: VendorModel | null = null,
 ): Promise<RunOutput> {
   const { context, durable } = handle;
-  const { env, tenant, settings } = context;
+  const { settings } = context;
   const sent: RunEvent[] = durable?.sentEvents() ?? [];
   const faults: unknown[] = [];
   const emit = async (event: RunEvent): Promise<void> => {
@@ -145,7 +145,7 @@ export async function runResponse(
   const output = events.output();
   const response = settings.redactor.json(endedResponse(request.head, { output, reason }, ended));
   if (request.conversation !== null)
-    await appendItems(env, tenant, request.conversation, [...request.input, ...output]);
+    await appendItems(context, request.conversation, [...request.input, ...output]);
   return {
     body: wellFormedJson(response),
     headers: {

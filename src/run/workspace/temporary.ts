@@ -53,16 +53,14 @@ export class TemporaryWorkspace implements WorkspaceAccess {
   async beginFile(intent: FileIntent | null): Promise<{ key: string } | Refusal> {
     const refusal = intent === null ? null : this.#refusal(intent);
     if (refusal !== null) return refusal;
-    const { env, tenant } = this.#context;
-    const key = `temporary/${tenant}/${crypto.randomUUID()}`;
+    const key = `temporary/${this.#context.tenant}/${crypto.randomUUID()}`;
     this.#keys.push(key);
-    await keepTemporary(env, tenant, key, null);
+    await keepTemporary(this.#context, key, null);
     return { key };
   }
 
   async noteUpload(key: string, uploadId: string): Promise<void> {
-    const { env, tenant } = this.#context;
-    await keepTemporary(env, tenant, key, uploadId);
+    await keepTemporary(this.#context, key, uploadId);
   }
 
   async changeFiles(changes: readonly FileChange[]): Promise<Outcome[]> {
@@ -89,8 +87,7 @@ export class TemporaryWorkspace implements WorkspaceAccess {
   /** Removes its contents from R2. */
   async destroy(): Promise<void> {
     if (this.#keys.length === 0) return;
-    const { env, tenant } = this.#context;
-    await dropInput(env, tenant, this.#keys.splice(0));
+    await dropInput(this.#context, this.#keys.splice(0));
   }
 
   #sorted(): WorkspaceFile[] {

@@ -392,12 +392,10 @@ export class Conversation {
     await this.#lifecycle.cleared({ tenant, id });
     await this.files.destroy(row);
     await removeBelow(this.env.FILES, sessionPrefix(tenant, id));
-    await forgetSession(this.env, tenant, id);
-    await forgetRuns(
-      this.env,
-      tenant,
-      this.#store.runs.list(MAX_RUNS, Number.MAX_SAFE_INTEGER).map((run) => run.id),
-    );
+    const owner = { env: this.env, tenant };
+    await forgetSession(owner, id);
+    const runs = this.#store.runs.list(MAX_RUNS, Number.MAX_SAFE_INTEGER).map((run) => run.id);
+    await forgetRuns(owner, runs);
     await this.#store.clear();
     this.runs.abandon();
     this.listing.forget();

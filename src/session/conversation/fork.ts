@@ -73,7 +73,7 @@ export async function forkInto({ env, log, files }: Parent, row: SessionRow, for
   const listed = await allFiles(files);
   const end = { files: listed.length, artifacts: made.length };
   const send = async (step: Omit<ForkStep, "call">, part: ForkPart): Promise<boolean> => {
-    const child = sessionObject(env, tenant, dst);
+    const child = sessionObject({ env, tenant }, dst);
     const adopted = await child.adopt({ call, ...step }, sendText(JSON.stringify(part)));
     if (adopted === "taken") throw new SessionExists({ session: dst });
     if (adopted === "lost" && log.store.session()?.state !== row.state) {

@@ -1,8 +1,8 @@
 /** The operations of a session that concern its runs, by name (`rpc.ts`). */
 
-import { pageOfRows } from "../../database.ts";
 import { wakeOf } from "../../engine/agent/wake.ts";
 import { Internal } from "../../errors.ts";
+import { pageOfRows } from "../../list-page.ts";
 import type { PreparedRun } from "../../run/agent/runtime.ts";
 import type { Task } from "../task/task.ts";
 import type { RunView } from "./answers.ts";

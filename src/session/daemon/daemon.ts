@@ -303,7 +303,7 @@ export class Daemon {
   /** The session is being removed. */
   async cleared({ tenant, id }: SessionIdentity): Promise<void> {
     if (this.store.row() === null) return;
-    await forgetDaemon(this.#conversation.env, tenant, id);
+    await forgetDaemon({ env: this.#conversation.env, tenant }, id);
   }
 
   /** Schedules an update of the directory, which is repeated until it succeeds. */
@@ -336,7 +336,7 @@ export class Daemon {
     const { env, listing } = this.#conversation;
     return listing.inOrder("daemon_not_indexed", async () => {
       const note = this.note();
-      if (note === null && claimed !== null) await forgetDaemon(env, claimed.tenant, claimed.id);
+      if (note === null && claimed !== null) await forgetDaemon({ env, tenant: claimed.tenant }, claimed.id);
       if (note === null) return;
       await noteDaemon(env, note).catch((error: unknown) => {
         // A repetition would fail, too.

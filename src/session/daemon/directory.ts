@@ -6,8 +6,8 @@
 import * as z from "zod/mini";
 import DAEMONS from "../../../migrations/0006_daemons.sql?raw";
 import DAEMON_SKILLS from "../../../migrations/0024_daemon_skills.sql?raw";
-import { jsonColumn, type Statement, Tables } from "../../database.ts";
-import type { Bindings } from "../../env.ts";
+import { jsonColumn, type OwnStatement, type OwnTables, ownTables, Tables } from "../../database.ts";
+import type { Bindings, Owner } from "../../env.ts";
 import { DaemonPathTaken } from "../../errors/daemon.ts";
 import { type NewestFirst, newestFirst, type Wanted } from "../newest-first.ts";
 import { type DaemonStatus, type ListedDaemon, listedDaemon } from "./listed.ts";
@@ -33,22 +33,15 @@ const declared = z.lazy(() => z.object({ id: z.string(), skill: z.string(), stat
 const place = z.lazy(() => z.object({ tenant: z.string(), id: z.string() }));
 const hooked = z.lazy(() => z.object({ tenant: z.string(), webhook: jsonColumn<Webhook>() }));
 
-const tables = ({ DB }: Bindings): Tables => new Tables(DB, DAEMONS + DAEMON_SKILLS);
+const SCHEMA = DAEMONS + DAEMON_SKILLS;
+const tables = ({ DB }: Bindings): Tables => new Tables(DB, SCHEMA);
+const own = (owner: Owner): OwnTables => ownTables(owner, SCHEMA);
 
 /** @throws DaemonPathTaken if another running daemon has the path */
 export async function noteDaemon(env: Bindings, note: DaemonNote): Promise<void> {
   const { tenant, id, name, status, persist_path, skill, webhook, check_at, created_at } = note;
-  const values = [
-    tenant,
-    id,
-    name,
-    status,
-    persist_path,
-    skill,
-    webhook && JSON.stringify(webhook),
-    check_at,
-  ];
-  const row: Statement = [
+  const values = [id, name, status, persist_path, skill, webhook && JSON.stringify(webhook), check_at];
+  const row: OwnStatement = [
     `INSERT INTO daemons (tenant, id, name, status, persist_path, skill, webhook, check_at, created_at)
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
      ON CONFLICT (tenant, id) DO UPDATE SET name = ?3, status = ?4, persist_path = ?5, skill = ?6, webhook = ?7,
@@ -56,7 +49,7 @@ export async function noteDaemon(env: Bindings, note: DaemonNote): Promise<void>
     [...values, new Date(created_at).toISOString()],
   ];
   try {
-    await tables(env).batch([row, ...skillRow(note)]);
+    await own({ env, tenant }).batch([row, ...skillRow(note)]);
   } catch (error) {
     if (/UNIQUE constraint failed/.test(String(error))) {
       throw new DaemonPathTaken({ path: persist_path ?? "" });
@@ -65,28 +58,29 @@ export async function noteDaemon(env: Bindings, note: DaemonNote): Promise<void>
   }
 }
 
-function skillRow({ tenant, id, runs }: DaemonNote): Statement[] {
+function skillRow({ id, runs }: DaemonNote): OwnStatement[] {
   if (runs === undefined) return [];
-  if (runs === null) return [["DELETE FROM daemon_skills WHERE tenant = ? AND id = ?", [tenant, id]]];
-  return [["INSERT OR REPLACE INTO daemon_skills (tenant, id, skill) VALUES (?, ?, ?)", [tenant, id, runs]]];
+  if (runs === null) return [["DELETE FROM daemon_skills WHERE tenant = ?1 AND id = ?2", [id]]];
+  return [["INSERT OR REPLACE INTO daemon_skills (tenant, id, skill) VALUES (?1, ?2, ?3)", [id, runs]]];
 }
 
-export async function forgetDaemon(env: Bindings, tenant: string, id: string): Promise<void> {
-  await tables(env).run("DELETE FROM daemons WHERE tenant = ? AND id = ?", [tenant, id]);
+export async function forgetDaemon(owner: Owner, id: string): Promise<void> {
+  await own(owner).run("DELETE FROM daemons WHERE tenant = ?1 AND id = ?2", [id]);
 }
 
 /** A tenant's daemons, the newest first, a page at a time. @throws BadRequest for an unknown cursor */
-export async function listDaemons(env: Bindings, page: Wanted): Promise<NewestFirst<ListedDaemon>> {
+export function listDaemons(owner: Owner, page: Wanted): Promise<NewestFirst<ListedDaemon>> {
   const runs = "SELECT s.skill FROM daemon_skills AS s WHERE s.tenant = daemons.tenant AND s.id = daemons.id";
-  const select = `SELECT id, name, status, persist_path, coalesce(skill, (${runs})) AS skill, created_at FROM daemons`;
-  return newestFirst(tables(env), listed, page, select);
+  const query = `SELECT id, name, status, persist_path, coalesce(skill, (${runs})) AS skill, created_at
+    FROM daemons WHERE tenant = ?1` as const;
+  return newestFirst(own(owner), listed, [query, []], page);
 }
 
 /** Id of the daemon that last had this path; `null`: none had it. */
-export async function daemonAt(env: Bindings, tenant: string, path: string): Promise<string | null> {
+export async function daemonAt(owner: Owner, path: string): Promise<string | null> {
   const query =
-    "SELECT tenant, id FROM daemons WHERE tenant = ? AND persist_path = ? ORDER BY created_at DESC LIMIT 1";
-  return (await tables(env).first(place, query, [tenant, path]))?.id ?? null;
+    "SELECT tenant, id FROM daemons WHERE tenant = ?1 AND persist_path = ?2 ORDER BY created_at DESC LIMIT 1";
+  return (await own(owner).first(place, query, [path]))?.id ?? null;
 }
 
 /** The tenant of the daemon with this id, and its signature scheme, if the daemon accepts signed calls; else `null`. */
@@ -112,12 +106,9 @@ export async function overdueDaemons(
 }
 
 /** A tenant's daemons that skills declare. */
-export async function declaredDaemons(
-  env: Bindings,
-  tenant: string,
-): Promise<{ id: string; skill: string; status: string }[]> {
-  const query = "SELECT id, skill, status FROM daemons WHERE tenant = ? AND skill IS NOT NULL";
-  return tables(env).rows(declared, query, [tenant]);
+export function declaredDaemons(owner: Owner): Promise<z.infer<typeof declared>[]> {
+  const query = "SELECT id, skill, status FROM daemons WHERE tenant = ?1 AND skill IS NOT NULL";
+  return own(owner).rows(declared, query);
 }
 
 /** The tenants of running daemons that skills declare. Such a daemon has a path, so the query reads an index. */

@@ -1,8 +1,9 @@
 /** A daemon as its routes return it. */
-import { pageOfRows } from "../../database.ts";
+
 import type { AgentRecord, WakeReason } from "../../engine/agent/records.ts";
 import { entersNextCall } from "../../engine/agent/state.ts";
 import { least } from "../../engine/least.ts";
+import { pageOfRows } from "../../list-page.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { readEnd } from "../conversation/done.ts";
 import type { SessionLog } from "../conversation/session-log.ts";

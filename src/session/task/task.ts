@@ -289,15 +289,17 @@ export class Task {
     const status = this.status(row);
     const { name, mode, parent } = row.settings;
     const { tenant, id } = session;
-    const statement = await taskRow(this.#conversation.env, {
-      tenant,
-      id,
-      name,
-      mode,
-      status,
-      parent_task_id: parent?.task_id ?? null,
-      created_at: row.created_at,
-    });
+    const statement = await taskRow(
+      { env: this.#conversation.env, tenant },
+      {
+        id,
+        name,
+        mode,
+        status,
+        parent_task_id: parent?.task_id ?? null,
+        created_at: row.created_at,
+      },
+    );
     const written = (): void => {
       if (this.status(this.row()) === status) this.#conversation.dueAt("task_index", null);
     };
@@ -362,7 +364,7 @@ export class Task {
     if (this.store.row() === null) return;
     // The session above would keep the task's share of its budget.
     await this.relay.flushed();
-    await forgetTask(this.#conversation.env, tenant, id);
+    await forgetTask({ env: this.#conversation.env, tenant }, id);
   }
 
   /** Whether the session reports to a session above. Reads no records, since reading them may kill the process. */

@@ -94,7 +94,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     if (known !== null) {
       const used = new Set(before === null ? [] : keysOf(before.input));
       const unused = keys.filter((key) => !used.has(key));
-      if (unused.length > 0) this.background(dropInput(this.#env, tenant, unused));
+      if (unused.length > 0) this.background(dropInput({ env: this.#env, tenant }, unused));
       return known;
     }
     // If the answer of this function was lost, the same input comes again.
@@ -138,7 +138,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     const call = this.#calls.row();
     if (call === null) return;
     const [tenant = ""] = call.caller.split("/");
-    await releaseTemporary(this.#env, tenant, keysOf(call.input));
+    await releaseTemporary({ env: this.#env, tenant }, keysOf(call.input));
     // Another run may have begun meanwhile, with an input of its own.
     if (this.#calls.row()?.generation === call.generation) this.#store.due.set({ input: null });
   }

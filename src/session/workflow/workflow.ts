@@ -257,7 +257,7 @@ export class Workflow {
       const state = this.#journal.state();
       const session = log.store.session();
       if (state === null || session === null || session.state === "deleted") return;
-      await noteWorkflowRun(env, session, state);
+      await noteWorkflowRun({ env, tenant: session.tenant }, session.id, state);
       if (this.#journal.state() === state) this.#conversation.dueAt("workflow_index", null);
     });
     return this.#nextIndex;
@@ -282,7 +282,7 @@ export class Workflow {
     const remove = (child: string) => sessionClient(context, child).ask("remove", null).catch(ignoreMissing);
     await Promise.all(children.map(remove));
     await this.#journal.written();
-    await forgetWorkflowRun(this.#conversation.env, tenant, id);
+    await forgetWorkflowRun({ env: this.#conversation.env, tenant }, id);
   }
 
   /** Drops what is in memory, since it may differ from storage. */

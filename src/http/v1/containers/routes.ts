@@ -71,7 +71,7 @@ export async function createContainer(context: RequestContext): Promise<Response
   // The container's own object writes the row too, a moment later. This write makes the container appear in the list at
   // once.
   const row = { id, state: "active", created_at, parent_id: null, metadata };
-  await noteSession(context.env, context.tenant, row);
+  await noteSession(context, row);
   return jsonNow(shown(container, container.last_active_at));
 }
 
@@ -83,22 +83,22 @@ export async function getContainer(context: RequestContext, { id = "" }: Params)
 
 /** `GET /v1/containers`. Only the route of one container shows its last use. @throws BadRequest */
 export async function listContainers(context: RequestContext): Promise<Response> {
-  const { env, tenant, query, deployment } = context;
+  const { query, deployment } = context;
   const limit = pageLimit(query, { max: MAX_LIMIT });
-  const after = await namedIn(query, "after", "container", (id) =>
+  const last = await namedIn(query, "after", "container", (id) =>
     openContainer(context, id).catch(goneIsNull),
   );
-  const name = query.get("name");
-  const page = { prefix: PREFIX, name, limit: limit + 1, after, ascending: ascendingOf(query) };
+  const after = last && [last.created_at, last.id];
+  const page = { prefix: PREFIX, name: query.get("name"), limit, after, ascending: ascendingOf(query) };
   await flushRows(deployment);
-  const found = await listSessionsBy(env, tenant, page);
+  const found = await listSessionsBy(context, page);
   const rows = await Promise.all(
-    found.slice(0, limit).map(async (row) => {
+    found.data.map(async (row) => {
       const view = await sessionClient(context, row.id).ask("view", null).catch(goneIsNull);
       return view === null ? [] : [shown(row, view.updated_at)];
     }),
   );
-  return jsonNow(openaiPage(rows.flat(), found.length > limit));
+  return jsonNow(openaiPage({ data: rows.flat(), has_more: found.has_more }));
 }
 
 /** A container that is deleted during the listing is left out. */
@@ -161,8 +161,8 @@ export async function createContainerFile(context: RequestContext, { id = "" }: 
     throw new FileRequired({ hint: "The form has no part file." });
   }
   const { file_id } = await vendorBody(context, containerFileBody);
-  const file = await findFile(context.env, context.tenant, file_id);
-  return written(context, container, file.filename ?? file_id, await readFile(context.env, file));
+  const file = await findFile(context, file_id);
+  return written(context, container, file.filename ?? file_id, await readFile(context, file));
 }
 
 /** Stores a file in the input folder. @throws BadPath WorkspaceFull */

@@ -36,11 +36,8 @@ const shown = ({ id, metadata, created_ms }: ConversationRow): Conversation => (
 });
 
 /** @throws CallNotFound */
-async function conversationOf(
-  { env, tenant }: RequestContext,
-  { id = "" }: Params,
-): Promise<ConversationRow> {
-  const row = await findConversation(env, tenant, id);
+async function conversationOf(context: RequestContext, { id = "" }: Params): Promise<ConversationRow> {
+  const row = await findConversation(context, id);
   if (row === null) throw new CallNotFound({ what: "conversation", id });
   return row;
 }
@@ -56,13 +53,12 @@ async function itemsIn(context: RequestContext, given: readonly JsonObject[]): P
 
 /** `POST /v1/conversations`. */
 export async function createConversation(context: RequestContext): Promise<Response> {
-  const { env, tenant } = context;
   const body = await vendorBodyIfAny(context, conversationBody);
   const items = await itemsIn(context, body.items ?? []);
   const id = `conv_${await madeDigits(context, "conversation")}`;
   const wanted = { id, metadata: body.metadata ?? {}, created_ms: Date.now() };
-  const row = await addConversation(env, tenant, wanted);
-  await appendItems(env, tenant, row.id, items);
+  const row = await addConversation(context, wanted);
+  await appendItems(context, row.id, items);
   return jsonNow(context.redacted(shown(row)));
 }
 
@@ -75,35 +71,35 @@ export async function updateConversation(context: RequestContext, params: Params
   const row = await conversationOf(context, params);
   const { metadata: given } = await vendorBody(context, conversationChangeBody);
   const metadata = given ?? {};
-  await setMetadata(context.env, context.tenant, row.id, metadata);
+  await setMetadata(context, row.id, metadata);
   return jsonNow(context.redacted(shown({ ...row, metadata })));
 }
 
 /** `DELETE /v1/conversations/:id`: removes it with its items; responses remain. */
 export async function deleteConversation(context: RequestContext, params: Params): Promise<Response> {
   const { id } = await conversationOf(context, params);
-  await removeConversation(context.env, context.tenant, id);
+  await removeConversation(context, id);
   return jsonNow({ id, object: "conversation.deleted", deleted: true });
 }
 
 /** `GET /v1/conversations/:id/items`. @throws BadRequest */
 export async function listConversationItems(context: RequestContext, params: Params): Promise<Response> {
-  const { env, tenant, query } = context;
+  const { query } = context;
   const { id } = await conversationOf(context, params);
   const limit = pageLimit(query, { max: MAX_LIMIT });
-  const after = await namedIn(query, "after", "item", (item) => findItem(env, tenant, id, item));
-  const page = { limit: limit + 1, after: after?.seq ?? null, ascending: ascendingOf(query) };
-  const found = await listItems(env, tenant, id, page);
-  const data = found.slice(0, limit).map(({ item }) => renderItem(item, reasoningShown(context)));
-  return jsonNow(context.redacted(openaiPage(data, found.length > limit)));
+  const last = await namedIn(query, "after", "item", (item) => findItem(context, id, item));
+  const page = { limit, after: last && [last.seq], ascending: ascendingOf(query) };
+  const found = await listItems(context, id, page);
+  const data = found.data.map(({ item }) => renderItem(item, reasoningShown(context)));
+  return jsonNow(context.redacted(openaiPage({ data, has_more: found.has_more })));
 }
 
 /** `POST /v1/conversations/:id/items`. */
 export async function createConversationItems(context: RequestContext, params: Params): Promise<Response> {
   const { id } = await conversationOf(context, params);
   const items = await itemsIn(context, (await vendorBody(context, newItemsBody)).items);
-  await appendItems(context.env, context.tenant, id, items);
-  return jsonNow(context.redacted(openaiPage(items, false)));
+  await appendItems(context, id, items);
+  return jsonNow(context.redacted(openaiPage({ data: items, has_more: false })));
 }
 
 /** @throws CallNotFound */
@@ -113,7 +109,7 @@ async function itemOf(
 ): Promise<{ conversation: ConversationRow; row: ItemRow }> {
   const conversation = await conversationOf(context, params);
   const { item = "" } = params;
-  const row = await findItem(context.env, context.tenant, conversation.id, item);
+  const row = await findItem(context, conversation.id, item);
   if (row === null) throw new CallNotFound({ what: "item", id: item });
   return { conversation, row };
 }
@@ -126,6 +122,6 @@ export async function getConversationItem(context: RequestContext, params: Param
 /** `DELETE /v1/conversations/:id/items/:item`: removes the item, and answers with the conversation. */
 export async function deleteConversationItem(context: RequestContext, params: Params): Promise<Response> {
   const { conversation, row } = await itemOf(context, params);
-  await removeItem(context.env, context.tenant, conversation.id, row.id);
+  await removeItem(context, conversation.id, row.id);
   return jsonNow(shown(conversation));
 }

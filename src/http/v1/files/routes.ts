@@ -1,5 +1,7 @@
 /** `/v1/files`: a tenant's files, in three dialects over one store. */
+
 import { BadRequest, FileExpired, FileNotDownloadable, FileNotFound } from "../../../errors/request.ts";
+import type { Page } from "../../../list-page.ts";
 import {
   type FileRow,
   findFileRow,
@@ -45,8 +47,8 @@ export async function createStoredFile(context: RequestContext): Promise<Respons
 }
 
 /** @throws FileNotFound */
-async function fileOf({ env, tenant }: RequestContext, { id = "" }: Params): Promise<FileRow> {
-  const file = await findFileRow(env, tenant, id);
+async function fileOf(context: RequestContext, { id = "" }: Params): Promise<FileRow> {
+  const file = await findFileRow(context, id);
   if (file === null) throw new FileNotFound({ id });
   return file;
 }
@@ -57,7 +59,7 @@ export async function getStoredFile(context: RequestContext, params: Params): Pr
 
 export async function deleteStoredFile(context: RequestContext, params: Params): Promise<Response> {
   const { id } = await fileOf(context, params);
-  await removeFile(context.env, context.tenant, id);
+  await removeFile(context, id);
   const openai = dialectOf(context) === "openai";
   return jsonNow(openai ? { id, object: "file", deleted: true } : { id, type: "file_deleted" });
 }
@@ -68,7 +70,7 @@ export async function getStoredFileContent(context: RequestContext, params: Para
   const { id } = file;
   if (isExpired(file)) throw new FileExpired({ id });
   if (!file.downloadable && dialectOf(context) !== "openai") throw new FileNotDownloadable({ id });
-  return answerFile(context, await findFile(context.env, context.tenant, id));
+  return answerFile(context, await findFile(context, id));
 }
 
 export function listStoredFiles(context: RequestContext): Promise<Response> {
@@ -79,7 +81,6 @@ export function listStoredFiles(context: RequestContext): Promise<Response> {
 }
 
 async function listForAnthropic(context: RequestContext, query: URLSearchParams): Promise<Response> {
-  const { env, tenant } = context;
   for (const param of ["before_id", "after_id"]) {
     if (query.has(param))
       throw new BadRequest({ detail: `${param} is not accepted; page asks for the next page.`, param });
@@ -91,45 +92,40 @@ async function listForAnthropic(context: RequestContext, query: URLSearchParams)
     }
     if (ids.length > MAX_IDS)
       throw new BadRequest({ detail: `ids may have at most ${MAX_IDS} ids.`, param: "ids" });
-    return filesPage(context, await findFileRows(env, tenant, ids), MAX_IDS);
+    return filesPage(context, { data: await findFileRows(context, ids), has_more: false });
   }
   const limit = pageLimit(query);
   const after = await pageOf(context, query);
-  const found = await listFileRows(env, tenant, { limit: limit + 1, after, ascending: false, purpose: null });
-  return filesPage(context, found, limit);
+  return filesPage(context, await listFileRows(context, { limit, after, purpose: null }));
 }
 
 /** The pages after `after_id` and before `before_id`, both with the newest file first. */
 async function listForLegacy(context: RequestContext, query: URLSearchParams): Promise<Response> {
-  const { env, tenant } = context;
   const limit = pageLimit(query);
   const [before, after] = [
     await cursorOf(context, query, "before_id"),
     await cursorOf(context, query, "after_id"),
   ];
   const ascending = before !== null;
-  const page = { limit: limit + 1, after: before ?? after, ascending, purpose: null };
-  const found = await listFileRows(env, tenant, page);
-  const shown = found.slice(0, limit);
-  const data = (ascending ? shown.toReversed() : shown).map((file) => fileDocument(file, "anthropic_legacy"));
-  const [first, last] = ascending ? [shown.at(-1), shown[0]] : [shown[0], shown.at(-1)];
-  const ends = { first_id: first?.id ?? null, last_id: last?.id ?? null };
-  return jsonNow({ data, has_more: found.length > limit, ...ends });
+  const page = { limit, after: before ?? after, ascending, purpose: null };
+  const { data: found, has_more } = await listFileRows(context, page);
+  const files = ascending ? found.toReversed() : found;
+  const data = files.map((file) => fileDocument(file, "anthropic_legacy"));
+  return jsonNow({ data, has_more, first_id: files[0]?.id ?? null, last_id: files.at(-1)?.id ?? null });
 }
 
 async function listForOpenai(context: RequestContext, query: URLSearchParams): Promise<Response> {
-  const { env, tenant } = context;
   const limit = pageLimit(query, { max: OPENAI_LIMIT, otherwise: OPENAI_LIMIT });
   const after = await cursorOf(context, query, "after");
-  const page = { limit: limit + 1, after, ascending: ascendingOf(query), purpose: query.get("purpose") };
-  return filesPage(context, await listFileRows(env, tenant, page), limit);
+  const page = { limit, after, ascending: ascendingOf(query), purpose: query.get("purpose") };
+  return filesPage(context, await listFileRows(context, page));
 }
 
 /** The position in the list of the file that a parameter names. @throws BadRequest */
-async function cursorOf({ env, tenant }: RequestContext, query: URLSearchParams, param: string) {
-  const file = await namedIn(query, param, "file", (id) => findFileRow(env, tenant, id));
-  return file?.created_us ?? null;
+async function cursorOf(context: RequestContext, query: URLSearchParams, param: string) {
+  const file = await namedIn(query, param, "file", (id) => findFileRow(context, id));
+  return file && [file.created_us];
 }
 
-const filesPage = (context: RequestContext, rows: readonly FileRow[], limit: number): Promise<Response> =>
-  pageAnswer(context, { rows, limit }, fileDocument, ({ created_us }) => created_us);
+const filesPage = (context: RequestContext, page: Page<FileRow>): Promise<Response> =>
+  pageAnswer(context, page, fileDocument, ({ created_us }) => created_us);

@@ -4,7 +4,7 @@ import { EXPIRY_FIELDS } from "../../../api/bodies/v1.ts";
 import { BadRequest, BodyTooLarge, FileRequired } from "../../../errors/request.ts";
 import type { FileRow } from "../../../registry/stored-files/rows.ts";
 import { fileIdOf } from "../../../run/files.ts";
-import { dropStoredFile, saveFile, UPLOAD_PURPOSE, unnamed } from "../../../run/stored-files.ts";
+import { removeFile, saveFile, UPLOAD_PURPOSE, unnamed } from "../../../run/stored-files.ts";
 import type { Part } from "../../../tool/multipart-reader.ts";
 import type { RequestContext } from "../../context.ts";
 import { keptType } from "../../files.ts";
@@ -19,7 +19,7 @@ const MAX_NAME = 255;
 
 /** Stores the file of a form. @throws FileRequired BodyTooLarge BadRequest StorageQuotaExceeded */
 export async function readFileForm(context: RequestContext): Promise<FileRow> {
-  const { request, settings, env, tenant } = context;
+  const { request, settings } = context;
   const { max_file_bytes: limit } = settings.limits;
   if (!isForm(request)) {
     throw new FileRequired({ hint: "Send it as multipart/form-data in the part file." });
@@ -52,7 +52,7 @@ export async function readFileForm(context: RequestContext): Promise<FileRow> {
       }
     }
   } catch (error) {
-    if (row !== null) await dropStoredFile(env, tenant, row.id).catch(() => {});
+    if (row !== null) await removeFile(context, row.id).catch(() => {});
     if (error instanceof BodyTooLarge) throw new BodyTooLarge({ limit, setting: "limits.max_file_bytes" });
     throw error;
   }

@@ -20,24 +20,24 @@ export async function historyOf(
   context: RequestContext,
   { previous, conversation }: ResponsesAsk,
 ): Promise<JsonObject[]> {
-  const { env, tenant } = context;
   if (previous !== null) {
     const items = await itemsUpTo(context, previous);
     if (JSON.stringify(items).length > MAX_MODEL_BODY_BYTES) throw tooLong("previous_response_id");
     return items;
   }
   if (conversation === null) return [];
-  if ((await findConversation(env, tenant, conversation)) === null)
+  if ((await findConversation(context, conversation)) === null)
     throw new CallNotFound({ what: "conversation", id: conversation });
   const items: JsonObject[] = [];
   let length = 0;
-  for (let after: number | null = null; ; ) {
-    const page = await listItems(env, tenant, conversation, { limit: PAGE, after, ascending: true });
-    for (const { item } of page) length += JSON.stringify(item).length;
+  for (let after: number[] | null = null; ; ) {
+    const page = { limit: PAGE, after, ascending: true };
+    const { data, has_more } = await listItems(context, conversation, page);
+    for (const { item } of data) length += JSON.stringify(item).length;
     if (length > MAX_MODEL_BODY_BYTES) throw tooLong("conversation");
-    items.push(...page.map(({ item }) => item));
-    after = page.at(-1)?.seq ?? null;
-    if (page.length < PAGE) return items;
+    items.push(...data.map(({ item }) => item));
+    after = data.slice(-1).map(({ seq }) => seq);
+    if (!has_more) return items;
   }
 }
 

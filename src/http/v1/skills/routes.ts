@@ -4,6 +4,7 @@ import * as z from "zod/mini";
 import { defaultVersionBody } from "../../../api/bodies/publishing.ts";
 import { firstOf } from "../../../cut.ts";
 import { BadRequest, CatalogMissing, SkillNotFound, SkillReadOnly } from "../../../errors/request.ts";
+import type { Page } from "../../../list-page.ts";
 import { readPointer } from "../../../registry/published.ts";
 import { findBundle } from "../../../registry/stored-skills/bundles.ts";
 import {
@@ -32,7 +33,7 @@ import { oneOf } from "../../parameters.ts";
 import { answerBytes, openStored } from "../../representation.ts";
 import type { Params } from "../../routes.ts";
 import { type Dialect, dialectOf } from "../dialect.ts";
-import { ascendingOf, namedIn, pageAnswer, pageOf } from "../lists.ts";
+import { ascendingOf, itemsFrom, namedIn, pageAnswer, pageOf } from "../lists.ts";
 import { sweepAfterChange } from "../sweep.ts";
 import {
   deletedSkill,
@@ -60,13 +61,13 @@ const VERSIONS_LIMIT: { [dialect in Dialect]: number } = {
 const MAX_HEADER = 4000;
 
 export async function createStoredSkill(context: RequestContext): Promise<Response> {
-  const { env, tenant, caller, background } = context;
+  const { caller, background } = context;
   const sent = await readSentSkill(context);
   if (sent.vendor !== null) return storeAtVendor(context, sent.vendor, sent);
   const { label, ignored, version, dialect } = await storeSentSkill(context, sent, null);
   const unique = dialect === "anthropic_legacy";
   const made = await madeId(context, "skill");
-  const skill = await createSkill(env, tenant, { label, unique, by: caller.key_id, version, made });
+  const skill = await createSkill(context, { label, unique, by: caller.key_id, version, made });
   background(sweepAfterChange(context.deployment));
   if (skill === "label_taken") {
     const detail = `Another skill has the display_title "${label}". Choose another one, or add a version to that skill.`;
@@ -111,34 +112,31 @@ export async function listStoredSkills(context: RequestContext): Promise<Respons
 }
 
 async function skillsPage(context: RequestContext, dialect: Dialect): Promise<Response> {
-  const { env, tenant, query } = context;
+  const { query } = context;
   const openai = dialect === "openai";
   const limit = pageLimit(query, { min: openai ? 0 : 1, max: SKILLS_LIMIT[dialect] });
   const source = (openai ? null : oneOf(query, "source", ["custom", "anthropic", "plugin"])) ?? "custom";
   if (source === "plugin") return listPublished(context, limit);
-  const answer = (rows: readonly StoredSkill[], most: number): Promise<Response> =>
-    pageAnswer(context, { rows, limit: most }, skillDocument, ({ created_us }) => created_us);
-  if (source !== "custom") return answer([], limit);
+  const answer = (page: Page<StoredSkill>): Promise<Response> =>
+    pageAnswer(context, page, skillDocument, ({ created_us }) => created_us);
+  if (source !== "custom") return answer({ data: [], has_more: false });
   const wanted = query.get("query");
-  if (wanted !== null) {
-    const found = await searchedSkills(context, wanted);
-    return answer(found, found.length);
-  }
-  const named = () => namedIn(query, "after", "skill", (id) => findSkill(env, tenant, id));
-  const after = openai ? ((await named())?.created_us ?? null) : await pageOf(context, query);
+  if (wanted !== null) return answer({ data: await searchedSkills(context, wanted), has_more: false });
+  const last = openai ? await namedIn(query, "after", "skill", (id) => findSkill(context, id)) : null;
+  const after = openai ? last && [last.created_us] : await pageOf(context, query);
   const ascending = openai && ascendingOf(query);
-  const page = { limit: limit + 1, after, ascending, withEmpty: dialect === "anthropic_legacy" };
-  return answer(await listSkills(env, tenant, page), limit);
+  const page = { limit, after, ascending, withEmpty: dialect === "anthropic_legacy" };
+  return answer(await listSkills(context, page));
 }
 
 /** The skills that are part of the deployment, sorted by slug. */
 async function listPublished(context: RequestContext, limit: number): Promise<Response> {
   const { cards } = await context.deployment.registry.catalog(context.background);
-  const from = (await pageOf(context, context.query)) ?? 0;
+  const [from = 0] = (await pageOf(context, context.query)) ?? [];
   const publishedAt = await lastPublish(context);
   return pageAnswer(
     context,
-    { rows: cards.slice(from), limit },
+    itemsFrom(cards, from, limit),
     (card, dialect) => publishedDocument(card, publishedAt, dialect),
     () => from + limit,
   );
@@ -162,7 +160,7 @@ async function publishedCard({ deployment, background }: RequestContext, id: str
 
 /** @throws SkillNotFound SkillReadOnly */
 async function skillOf(context: RequestContext, { id = "" }: Params): Promise<StoredSkill> {
-  const skill = await findSkill(context.env, context.tenant, id);
+  const skill = await findSkill(context, id);
   if (skill !== null) return skill;
   const reads = ["GET", "HEAD"].includes(context.request.method);
   if (!reads && (await publishedCard(context, id)) !== null) throw new SkillReadOnly({ id });
@@ -175,7 +173,7 @@ async function versionOf(context: RequestContext, params: Params): Promise<Store
   if (name === "latest" && dialectOf(context) === "anthropic_legacy") {
     throw new BadRequest({ detail: "latest names no version in a path; use latest_version of the skill." });
   }
-  const version = await findVersion(context.env, context.tenant, id, name);
+  const version = await findVersion(context, id, name);
   if (version !== null) return version;
   await skillOf(context, params);
   throw new SkillNotFound({ id, version: name });
@@ -183,9 +181,8 @@ async function versionOf(context: RequestContext, params: Params): Promise<Store
 
 export async function getStoredSkill(context: RequestContext, params: Params): Promise<Response> {
   const dialect = dialectOf(context);
-  const { env, tenant } = context;
   const { id = "" } = params;
-  const skill = await findSkill(env, tenant, id);
+  const skill = await findSkill(context, id);
   if (skill === null) {
     const card = await publishedCard(context, id);
     if (card === null) throw new SkillNotFound({ id });
@@ -203,11 +200,11 @@ function checkNotEmpty(skill: StoredSkill, dialect: Dialect): void {
 
 /** `POST /v1/skills/{id}`, for OpenAI's clients: chooses the default version. */
 export async function updateStoredSkill(context: RequestContext, params: Params): Promise<Response> {
-  const { env, tenant, caller } = context;
+  const { caller } = context;
   const skill = await skillOf(context, params);
   const { default_version } = await vendorBody(context, defaultVersionBody, MAX_JSON_BYTES);
-  const version = await findVersion(env, tenant, skill.id, String(default_version));
-  if (version === null || !(await setDefault(env, tenant, version, caller.key_id))) {
+  const version = await findVersion(context, skill.id, String(default_version));
+  if (version === null || !(await setDefault(context, version, caller.key_id))) {
     const detail = `The skill has no version "${firstOf(String(default_version), 64)}".`;
     throw new BadRequest({ detail, param: "default_version" });
   }
@@ -215,10 +212,10 @@ export async function updateStoredSkill(context: RequestContext, params: Params)
 }
 
 export async function deleteStoredSkill(context: RequestContext, params: Params): Promise<Response> {
-  const { env, tenant, background } = context;
+  const { background } = context;
   const dialect = dialectOf(context);
   const { id } = await skillOf(context, params);
-  const removed = await removeSkill(env, tenant, id, dialect !== "anthropic_legacy");
+  const removed = await removeSkill(context, id, dialect !== "anthropic_legacy");
   background(sweepAfterChange(context.deployment));
   if (removed) return jsonNow(deletedSkill(id, dialect));
   await skillOf(context, params);
@@ -228,7 +225,7 @@ export async function deleteStoredSkill(context: RequestContext, params: Params)
 }
 
 export async function createStoredSkillVersion(context: RequestContext, params: Params): Promise<Response> {
-  const { env, tenant, caller, background } = context;
+  const { caller, background } = context;
   const { id, name } = await skillOf(context, params);
   const sent = await readSentSkill(context);
   if (sent.vendor !== null) {
@@ -237,7 +234,7 @@ export async function createStoredSkillVersion(context: RequestContext, params: 
   }
   const { dialect, ignored, makeDefault, version } = await storeSentSkill(context, sent, name);
   const made = await madeId(context, "version");
-  const added = await addVersion(env, tenant, id, { by: caller.key_id, version, makeDefault, made });
+  const added = await addVersion(context, id, { by: caller.key_id, version, makeDefault, made });
   background(sweepAfterChange(context.deployment));
   if (added === null) throw new SkillNotFound({ id });
   context.log.stored_skill = `${id}@${added.number}`;
@@ -245,16 +242,17 @@ export async function createStoredSkillVersion(context: RequestContext, params: 
 }
 
 export async function listStoredSkillVersions(context: RequestContext, params: Params): Promise<Response> {
-  const { env, tenant, query } = context;
+  const { query } = context;
   const dialect = dialectOf(context);
   const openai = dialect === "openai";
   const limit = pageLimit(query, { min: openai ? 0 : 1, max: VERSIONS_LIMIT[dialect] });
   const { id } = await skillOf(context, params);
   const ascending = openai ? ascendingOf(query) : dialect === "anthropic_legacy";
-  const named = () => namedIn(query, "after", "version", (name) => findVersion(env, tenant, id, name));
-  const after = openai ? ((await named())?.number ?? null) : await pageOf(context, query);
-  const rows = await listVersions(env, tenant, id, { limit: limit + 1, after, ascending });
-  return pageAnswer(context, { rows, limit }, versionDocument, ({ number }) => number);
+  const named = (name: string) => findVersion(context, id, name);
+  const last = openai ? await namedIn(query, "after", "version", named) : null;
+  const after = openai ? last && [last.number] : await pageOf(context, query);
+  const page = await listVersions(context, id, { limit, after, ascending });
+  return pageAnswer(context, page, versionDocument, ({ number }) => number);
 }
 
 export async function getStoredSkillVersion(context: RequestContext, params: Params): Promise<Response> {
@@ -269,10 +267,10 @@ const REMOVAL: { [dialect in Dialect]: RemovalRule } = {
 };
 
 export async function deleteStoredSkillVersion(context: RequestContext, params: Params): Promise<Response> {
-  const { env, tenant, background } = context;
+  const { background } = context;
   const dialect = dialectOf(context);
   const version = await versionOf(context, params);
-  const removed = await removeVersion(env, tenant, version, REMOVAL[dialect]);
+  const removed = await removeVersion(context, version, REMOVAL[dialect]);
   background(sweepAfterChange(context.deployment));
   if (removed) return jsonNow(deletedVersion(version, dialect));
   const detail =
@@ -293,11 +291,10 @@ export async function getStoredSkillVersionContent(
   context: RequestContext,
   params: Params,
 ): Promise<Response> {
-  const { env, tenant } = context;
   const version = await versionOf(context, params);
   const gone = (): Error => new SkillNotFound({ id: version.skill, version: params.version ?? "" });
   const { digest } = version;
-  const bundle = await findBundle(env, tenant, digest);
+  const bundle = await findBundle(context, digest);
   if (bundle === null) throw gone();
   const headers = {
     "content-type": "application/zip",
@@ -305,6 +302,6 @@ export async function getStoredSkillVersionContent(
     "cache-control": "private, no-cache",
     "x-hull-bundle": digest,
   };
-  const open = openStored(env.FILES, bundle.key, gone);
+  const open = openStored(context.env.FILES, bundle.key, gone);
   return answerBytes(context, { size: bundle.size, etag: `"${digest}"`, headers, open });
 }

@@ -14,7 +14,6 @@ const MAX_QUERY = 4000;
  * @throws BadRequest
  */
 export async function searchedSkills(context: RequestContext, query: string): Promise<StoredSkill[]> {
-  const { env, tenant } = context;
   const top = wholeIn(context.query, "top_k", { min: 1, max: 100, otherwise: 5 });
   if (query.length > MAX_QUERY) {
     throw new BadRequest({ detail: `query may have at most ${MAX_QUERY} characters.`, param: "query" });
@@ -22,7 +21,7 @@ export async function searchedSkills(context: RequestContext, query: string): Pr
   const significant = significantWords(query);
   // A query that has only words such as "task" and "write" means them.
   const [wanted, read] = significant.length > 0 ? [significant, significantWords] : [wordsOf(query), wordsOf];
-  const found = await skillsWithWords(env, tenant, [...new Set([...wordsOf(query), ...wanted])]);
+  const found = await skillsWithWords(context, [...new Set([...wordsOf(query), ...wanted])]);
   const documents = found.map(({ name, label, description }) =>
     read(`${name} ${name} ${label ?? ""} ${description}`),
   );

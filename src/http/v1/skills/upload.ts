@@ -73,7 +73,6 @@ export async function storeSentSkill(
   { files: parts, fields }: SentSkill,
   name: string | null,
 ): Promise<SkillForm> {
-  const { env, tenant } = context;
   const { max_upload_bytes: limit } = context.settings.limits;
   const dialect = dialectOf(context);
   const label = dialect === "openai" ? null : labelOf(fields, dialect);
@@ -87,7 +86,7 @@ export async function storeSentSkill(
     label,
     makeDefault,
     ignored: [...fields.keys()].filter((field) => !SKILL_FIELDS.includes(field)),
-    version: await bundledVersion(env, tenant, skill),
+    version: await bundledVersion(context, skill),
   };
 }
 
