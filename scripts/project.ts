@@ -45,8 +45,8 @@ export async function openProject(
 export function buildOptionsOf({ dir, models, config }: Project): BuildOptions {
   const { signatures, mcp, workspace_tools } = config;
   const provided: ProvidedTools = {
-    mcp_servers: Object.keys(mcp?.servers ?? {}),
-    workspace_tools: workspace_tools?.enabled !== "never",
+    mcp_servers: Object.keys(mcp.servers),
+    workspace_tools: workspace_tools.enabled !== "never",
   };
   return { projectDir: dir, models, signatures, provided };
 }

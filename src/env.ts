@@ -5,14 +5,12 @@ import { logLine } from "./log.ts";
 import type { Mock, MockCall } from "./model/mock/mock.ts";
 import { keyVariablesOf, type Layer, layerSchema } from "./model/registry/layer.ts";
 import { Redactor, tooShortToRedact } from "./redact.ts";
-import { PROVIDER_KEY_VARIABLES, SECRET_VARIABLES, WEBHOOK_SECRETS } from "./secrets.ts";
+import { PROVIDER_KEY_VARIABLES, SECRET_VARIABLES } from "./secrets.ts";
 import type { SessionRpc } from "./session/conversation/rpc.ts";
 import type { LedgerRpc } from "./session/ledger/rpc.ts";
 import { parsedJson } from "./skill/json-depth.ts";
 import { templateVariables } from "./skill/placeholder.ts";
-import { approvalsShape, policyShape } from "./skill/policy.ts";
-import { NO_SIGNATURES, signaturesShape } from "./skill/trust.ts";
-import { workspaceToolsShape } from "./skill/workspace-settings.ts";
+import { movedSettings, servingSettings } from "./skill/serving-settings.ts";
 
 /** The tenant of callers without a key on a public deployment; everybody can see its data. */
 export const PUBLIC_TENANT = "public";
@@ -96,89 +94,15 @@ export interface Owner {
   readonly tenant: string;
 }
 
-/** The serving part of hull.toml, as `hull dev` and `hull deploy` pass it in `HULL_CONFIG`. Sizes in bytes. */
+/** The serving part of hull.toml, as `hull dev` and `hull deploy` pass it in `HULL_CONFIG`. */
 const servingConfig = z.lazy(() => {
-  const texts = z._default(z.array(z.string()), []);
   const positive = z.int().check(z.positive());
   return z.strictObject({
+    ...servingSettings(),
+    ...movedSettings(),
     name: z._default(z.string(), "hull"),
-    cors_origins: texts,
-    public_skills: texts,
-    pass_through: texts,
-    allowed_hosts: texts,
-    allowed_origins: texts,
-    auth: z._default(z.enum(["keys", "none"]), "keys"),
-    max_body_bytes: z._default(positive, 52_428_800),
-    max_output_bytes: z._default(positive, 104_857_600),
-    limits: z.prefault(
-      z.strictObject({
-        /** Limit of an upload to `/v1/skills`: its body, and its files together. */
-        max_upload_bytes: z._default(positive, 31_457_280),
-        /** Limit of a file of `/v1/files`. */
-        max_file_bytes: z._default(positive, 95_000_000),
-        /** Limit of all files of a tenant in `/v1/files`. */
-        max_stored_bytes: z._default(positive, 10_737_418_240),
-        code_timeout_ms: z._default(positive, 120_000),
-        /** After this time, an answer of `/v1/messages` pauses if Hull is running tools for it. */
-        answer_ms: z._default(positive, 420_000),
-      }),
-      {},
-    ),
-    grace_ms: z._default(z.int().check(z.nonnegative()), 2000),
-    /** Time limit of a hook. */
-    hook_timeout_ms: z._default(positive, 10_000),
     /** Whether only this machine can reach local dev; if so, a caller without a key counts as the developer. */
     loopback: z._default(z.boolean(), true),
-    /** The host delegate; absent: none. */
-    host: z.optional(
-      z.strictObject({
-        url: z.optional(z.url()),
-        /** Name of a service binding to call instead of the address. */
-        binding: z.optional(z.string()),
-        /** Name of the secret that signs requests. */
-        secret_env: z.optional(z.string()),
-        timeout_ms: z.optional(positive),
-        /** Names of the delegate's tools that only read; `*` matches any characters. */
-        read_only_tools: z.optional(z.array(z.string())),
-      }),
-    ),
-    /** The MCP servers from which skills may use tools (docs/mcp.md). */
-    mcp: z.prefault(
-      z.strictObject({
-        /** Names; `*.example.com` for all hosts below one. */
-        allowed_hosts: texts,
-        /** Whether local dev may ask servers on its own machine. */
-        allow_loopback: z._default(z.boolean(), false),
-        /** Servers that runs and skills may name. */
-        servers: z._default(
-          z.record(
-            z.string(),
-            z.strictObject({
-              url: z.string(),
-              /** Values may contain `${VAR}`. */
-              headers: z.record(z.string(), z.string()),
-              tools: z.exactOptional(z.array(z.string())),
-              timeout_ms: positive,
-              /** Tenants whose runs may use the server; absent: all. */
-              tenants: z.exactOptional(z.array(z.string())),
-            }),
-          ),
-          {},
-        ),
-      }),
-      {},
-    ),
-    /** Names of variables that may sign webhooks of daemons; `*` matches any characters. */
-    webhook_secrets: z._default(z.array(z.string()), [...WEBHOOK_SECRETS]),
-    /** Policy ceiling of all agent runs; absent: none. */
-    policy: z.optional(policyShape),
-    approvals: z._default(approvalsShape, {}),
-    /** The signers whose signatures of skills are accepted. */
-    signatures: z._default(signaturesShape, NO_SIGNATURES),
-    /** Tokens of the list of skills in a run's system text. Absent: the engine's default. */
-    skill_catalogue_tokens: z.optional(positive),
-    /** The tools with which models read files and run commands. */
-    workspace_tools: z.prefault(workspaceToolsShape, {}),
     /** The rate per key. Absent: `DEPLOYED_RATE`, or no limit locally; `null`: no limit. */
     rate_limit: z.optional(z.nullable(z.strictObject({ requests: positive, window_s: positive }))),
   });

@@ -4,7 +4,8 @@
  */
 import { resolve } from "node:path";
 import * as z from "zod";
-import { serverNameFault, toolPrefix } from "../../src/skill/mcp-servers.ts";
+import { serverNameFault } from "../../src/skill/mcp-server-name.ts";
+import { toolPrefix } from "../../src/skill/mcp-servers.ts";
 import { slugify } from "../../src/skill/slug.ts";
 import { isWithin, jsonIn, orNull, readRegular } from "./file-system.ts";
 

@@ -3,7 +3,6 @@
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { counted } from "../../src/plural.ts";
 import { SIGNATURE_FILE } from "../../src/skill/file-text.ts";
-import { NO_SIGNATURES } from "../../src/skill/trust.ts";
 import { packZip } from "../../src/skill/zip-write.ts";
 import { printFindings, readWhole, skillAt } from "../build/one-skill.ts";
 import { defineCommand, EXIT, usageError, VALUE } from "../command.ts";
@@ -32,7 +31,7 @@ as hull validate does, and adds the files that it defines.
       throw usageError("bad_arguments", "The command needs the folder of a skill.", "hull pack <dir>");
     const root = resolve(given);
     const skill = await skillAt(root);
-    const signatures = skill.project.config.signatures ?? NO_SIGNATURES;
+    const signatures = skill.project.config.signatures;
     const parsedFolder = await parseFolder(skill.folder, skill.rootContext, signatures);
     const { parsed } = parsedFolder;
     const { files, diagnostics } = await readWhole(skill, signatures, (found) => {

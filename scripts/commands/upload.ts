@@ -5,7 +5,6 @@ import { assembleSkill } from "../../src/skill/assemble.ts";
 import { blocksServing } from "../../src/skill/blocking-findings.ts";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
 import { packTar } from "../../src/skill/tar.ts";
-import { NO_SIGNATURES } from "../../src/skill/trust.ts";
 import { AdminClient, SERVER_FLAGS, target } from "../admin-client.ts";
 import { printFindings, readWhole, skillAt } from "../build/one-skill.ts";
 import { defineCommand, EXIT, SWITCH, usageError } from "../command.ts";
@@ -35,10 +34,7 @@ docs/security.md lists the limits of an uploaded skill. Like hull validate, this
     const root = resolve(positionals[0]);
     const skill = await skillAt(root);
     const { folder, project } = skill;
-    const { files, diagnostics, locations } = await readWhole(
-      skill,
-      project.config.signatures ?? NO_SIGNATURES,
-    );
+    const { files, diagnostics, locations } = await readWhole(skill, project.config.signatures);
     // Already checked as an upload here; the server adds the key's tenant to the record.
     const providers = projectProviders(project.models, []);
     const location = { folder: folder.name, file: folder.file };

@@ -65,7 +65,7 @@ export async function skillNeeds(project: Project, skills: readonly BuiltSkill[]
 }
 
 export function imageOf({ config }: Project): WorkspaceToolSettings["image"] {
-  return config.workspace_tools?.image ?? "slim";
+  return config.workspace_tools.image;
 }
 
 /** Sentences that say what is missing and where to find it. */

@@ -4,6 +4,7 @@
  */
 import * as z from "zod/mini";
 import { type Field, type Fields, MAX_MS, shapesOf } from "./field-kinds.ts";
+import { DEFAULT_MCP_TIMEOUT_MS, MAX_MCP_TIMEOUT_MS } from "./mcp-server-name.ts";
 import { WORKSPACE_TOOLS } from "./tool-names.ts";
 
 export const MODES = ["script", "static-file", "proxy", "llm"] as const;
@@ -66,7 +67,7 @@ export const COMMAND_TOOL_FIELDS = {
 const MCP_TOOL_FIELDS = {
   /** The server's own names of the tools to use; absent: all. */
   tools: { kind: "list", of: "names of the server's tools" },
-  timeout_ms: { kind: "integer", min: 1, max: 600_000, default: 60_000 },
+  timeout_ms: { kind: "integer", min: 1, max: MAX_MCP_TIMEOUT_MS, default: DEFAULT_MCP_TIMEOUT_MS },
 } as const satisfies Fields;
 
 /** A remote MCP server of an llm skill. */

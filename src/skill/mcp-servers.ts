@@ -4,16 +4,13 @@ import { type Readers, readMapping, readSlots, wrongType } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import type { McpProcess, McpServer } from "./manifest.ts";
 import { MCP_PROCESS_FIELDS, MCP_SERVER_FIELDS } from "./manifest-fields.ts";
+import { DEFAULT_MCP_TIMEOUT_MS, serverNameFault, serverUrl } from "./mcp-server-name.ts";
 import { templateVariables } from "./placeholder.ts";
 import { readHeaders, readTemplate } from "./proxy.ts";
 import { variableFault } from "./tool-env.ts";
 import { type Slot, stringOf } from "./tree.ts";
 
-/** The form of its name, so that `<server>__<tool>` is a valid tool name. */
-const NAME = /^[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*$/;
-const MAX_NAME = 32;
 const MAX_SERVERS = 16;
-export const DEFAULT_MCP_TIMEOUT_MS = MCP_SERVER_FIELDS.timeout_ms.default;
 
 /** The program and all arguments of a server that is a process. */
 export const serverArgv = ({ command, args = [] }: McpProcess): string[] => [...command, ...args];
@@ -53,12 +50,6 @@ export function readMcpServers(
   }
   return servers;
 }
-
-/** The fault of a server's name; `null` if it is valid. */
-export const serverNameFault = (name: string): string | null =>
-  NAME.test(name) && name.length <= MAX_NAME
-    ? null
-    : `a name is 1 to ${MAX_NAME} of a-z, 0-9, - and _, beginning with a letter`;
 
 /** The prefix of the names of a server's tools. */
 export const toolPrefix = (name: string): string => `${name.replaceAll("-", "_")}__`;
@@ -143,13 +134,6 @@ function readUrl(findings: Findings, slot: Slot): string | null {
     "Write for example https://mcp.example.com/mcp; put secrets into headers.",
   );
   return null;
-}
-
-/** The address of a server; `null` if no server may have this address. */
-export function serverUrl(text: string): URL | null {
-  const url = URL.canParse(text) ? new URL(text) : null;
-  const fits = url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "";
-  return fits && url.hash === "" && !text.includes("${") ? url : null;
 }
 
 function checkKeys(

@@ -5,7 +5,8 @@
 import type { Fault } from "../../engine/fault.ts";
 import { refused } from "../../llm/prepare.ts";
 import type { McpServer } from "../../skill/manifest.ts";
-import { DEFAULT_MCP_TIMEOUT_MS, serverNameFault, serverUrl, toolPrefix } from "../../skill/mcp-servers.ts";
+import { DEFAULT_MCP_TIMEOUT_MS, serverNameFault, serverUrl } from "../../skill/mcp-server-name.ts";
+import { toolPrefix } from "../../skill/mcp-servers.ts";
 import { addressFault } from "../../tool/mcp/address.ts";
 import type { RunContext } from "../context.ts";
 import { type ServerOwner, serversOfDeployment, serversOfRequest } from "../mcp/owner.ts";

@@ -4,6 +4,8 @@ import { eventsOf } from "../../../scripts/admin-client.ts";
 import { loadConfig } from "../../../scripts/config.ts";
 import { remoteAction } from "../../../scripts/remote-action.ts";
 import { runnerFlags, servingConfig } from "../../../scripts/serving-config.ts";
+import { movedSettings, servingSettings } from "../../../src/skill/serving-settings.ts";
+import { folder } from "./folder.ts";
 
 const config = await loadConfig(tmpdir());
 const served = (changes: Partial<typeof config>) =>
@@ -14,9 +16,24 @@ const served = (changes: Partial<typeof config>) =>
     ),
   );
 
-test("a rate limit that hull.toml switches off is null, an absent one is left to the Worker", () => {
-  expect(served({ rate_limit: "none" }).rate_limit).toBe(null);
-  expect(served({ rate_limit: null })).not.toHaveProperty("rate_limit");
+test("a rate limit that hull.toml switches off is null, an absent one is left to the Worker", async () => {
+  expect(served(await loadConfig(folder({ "hull.toml": 'rate_limit = "none"\n' }))).rate_limit).toBe(null);
+  expect(served({})).not.toHaveProperty("rate_limit");
+});
+
+test("the Worker gets exactly the settings that it accepts, under its own names", async () => {
+  const toml = `port = 1\nhook_timeout_ms = 5\n[runner]\ngrace_ms = 7\n[host_delegate]\nbinding = "HOST"
+[daemons]\nwebhook_secrets = ["SIGNS"]\n[limits]\nanswer_ms = 9\n`;
+  const accepted = Object.keys({ ...servingSettings(), ...movedSettings(), name: 1, loopback: 1 });
+  const given = served(await loadConfig(folder({ "hull.toml": toml })));
+  expect(accepted).toEqual(expect.arrayContaining(Object.keys(given)));
+  expect(given).toMatchObject({
+    hook_timeout_ms: 5,
+    grace_ms: 7,
+    host: { binding: "HOST" },
+    webhook_secrets: ["SIGNS"],
+    limits: { answer_ms: 9, code_timeout_ms: 120_000 },
+  });
 });
 
 test("the runner's flags name what differs from its own defaults", () => {
