@@ -51,7 +51,7 @@ const runner = z.strictObject({
   install_ms: z.int().min(1).max(3_600_000).default(180_000),
 });
 
-const config = z.strictObject({
+export const hullToml = z.strictObject({
   ...servingSettings(),
   /** Roots, relative to the file; `null`: `skills`, else the folder itself. */
   skills: z
@@ -87,7 +87,7 @@ const config = z.strictObject({
   capabilities: z.optional(capabilityTables),
 });
 
-export type HullConfig = z.infer<typeof config>;
+export type HullConfig = z.infer<typeof hullToml>;
 
 /** The origins of a repeatable flag, each value possibly several separated by commas. @throws CommandError */
 export function parseOrigins(flag: string, values: readonly string[]): string[] {
@@ -103,7 +103,7 @@ export function parseOrigins(flag: string, values: readonly string[]): string[] 
 export async function loadConfig(dir: string): Promise<HullConfig> {
   const path = join(dir, CONFIG_FILE);
   const text = (await readIfThere(path))?.toString("utf8") ?? "";
-  const file = readToml(text, config);
+  const file = readToml(text, hullToml);
   if (file.ok) return file.data;
   throw tomlError(path, file.fault);
 }

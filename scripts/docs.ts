@@ -17,6 +17,7 @@ import { objectOf, textOf } from "../src/skill/json.ts";
 import type { Json, JsonObject } from "../src/skill/manifest.ts";
 import { CLIENT_TYPES, clientModule } from "./client-module.ts";
 import { clientTypes } from "./client-types.ts";
+import { settingRows, settingsSchema } from "./settings-table.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const NOTE = "<!-- `npm run docs` writes this page from the code. -->";
@@ -27,6 +28,7 @@ const PAGES: Record<string, () => string> = {
   "docs/events.md": eventsPage,
   "assets/docs/skill.schema.json": () => `${JSON.stringify(manifestSchema(), null, 2)}\n`,
   "assets/docs/tools.schema.json": () => `${JSON.stringify(toolsSchema(), null, 2)}\n`,
+  "assets/docs/hull.schema.json": () => `${JSON.stringify(settingsSchema(), null, 2)}\n`,
 };
 
 /** Tables within pages, between `<!-- name: … -->` and `<!-- /name -->`. */
@@ -34,6 +36,7 @@ const TABLES: [path: string, name: string, table: () => string][] = [
   ["docs/http.md", "routes", routeTables],
   ["docs/manifest.md", "fields", manifestTable],
   ["docs/tools.md", "keys", toolTable],
+  ["docs/cli.md", "settings", () => markdownTable(["Key", "Takes", "Default", "Meaning"], settingRows())],
 ];
 
 /** Every generated document in its correct form, by path. */

@@ -316,7 +316,7 @@ function objectSchema(fields: Fields, texts: { readonly [name: string]: FieldTex
 }
 
 /** Removes links, which only a page needs. */
-const plainText = (text: string): string => text.replace(/\[([^\]]+)\]\([^)]+\)/g, "$1");
+export const plainText = (text: string): string => text.replace(/\[([^\]]+)\]\([^)]+\)/g, "$1");
 
 /** A pattern of the word in any letter case. */
 const anyCase = (word: string): string =>

@@ -11,9 +11,10 @@ const FILES = new Map([
   ["start.js", "text/javascript; charset=utf-8"],
   ["swagger-ui-bundle.js", "text/javascript; charset=utf-8"],
   ["swagger-ui.css", "text/css; charset=utf-8"],
-  // For editors: of a SKILL.md's frontmatter, and of a tools.json.
+  // For editors: of a SKILL.md's frontmatter, of a tools.json, and of hull.toml.
   ["skill.schema.json", "application/json"],
   ["tools.schema.json", "application/json"],
+  ["hull.schema.json", "application/json"],
 ]);
 
 /** Permits scripts, styles and calls from this origin only; the style sheet carries its icons as `data:`. */

@@ -37,7 +37,7 @@ const hosts = () =>
       .string()
       .check(
         z.regex(
-          /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])$/i,
+          /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])$/,
           'must be host names like "skills.example.com", without scheme and port',
         ),
         z.toLowerCase(),
@@ -112,7 +112,7 @@ const mcp = () =>
           .string()
           .check(
             z.regex(
-              /^(?:\*\.)?[a-z0-9-]+(?:\.[a-z0-9-]+)+$/i,
+              /^(?:\*\.)?[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+$/,
               'must be names like "mcp.example.com" or "*.example.com"',
             ),
           ),
