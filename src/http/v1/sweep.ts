@@ -2,6 +2,7 @@
 import type { Deployment } from "../../deployment.ts";
 import type { Bindings } from "../../env.ts";
 import { logFault } from "../../log.ts";
+import { sweepConversations } from "../../registry/conversations/large-items.ts";
 import { sweepAnswers } from "../../registry/kept-answers/rows.ts";
 import { sweepBundles } from "../../registry/stored-skills/bundles.ts";
 import { sweepStoredFiles } from "../../run/stored-files.ts";
@@ -25,6 +26,7 @@ export const storedSweeps = (env: Bindings, now: number): Sweeps => ({
   bundles: () => sweepBundles(env, now),
   files: () => sweepStoredFiles(env, now),
   answers: () => sweepAnswers(env, now),
+  conversations: () => sweepConversations(env, now),
 });
 
 /** Runs sweeps in parallel. A failure is logged, and the next sweep repeats the work. */

@@ -1,13 +1,25 @@
-/** Conversations of OpenAI's clients in D1. Every query contains the tenant, so another tenant's id is unknown. */
+/**
+ * Conversations of OpenAI's clients in D1. Every query contains the tenant, so another tenant's id is unknown. A large
+ * item is an object in R2 (`large-items.ts`), and its row has the object's key.
+ */
 
 import * as z from "zod/mini";
-import CONVERSATIONS from "../../../migrations/0011_conversations.sql?raw";
-import { type OwnTables, ownTables } from "../../database.ts";
+import { askedAgain } from "../../asked-again.ts";
+import type { OwnStatement } from "../../database.ts";
 import type { Owner } from "../../env.ts";
-import type { Page, PageWanted } from "../../list-page.ts";
+import type { PageWanted } from "../../list-page.ts";
 import { objectOf } from "../../skill/json.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
+import {
+  dropLoose,
+  keyShape,
+  loosenedBy,
+  conversationsOf as own,
+  readItem,
+  storeLarge,
+  tiedTo,
+} from "./large-items.ts";
 
 const json = () =>
   z.pipe(
@@ -26,10 +38,15 @@ const conversationShape = z.lazy(() =>
   }),
 );
 
-export type ItemRow = z.output<typeof itemShape>;
-const itemShape = z.lazy(() => z.object({ seq: z.int(), id: z.string(), item: json() }));
+export interface ItemRow {
+  seq: number;
+  id: string;
+  item: JsonObject;
+}
+const itemShape = z.lazy(() => z.object({ seq: z.int(), id: z.string(), item: z.string() }));
 
-const own = (owner: Owner): OwnTables => ownTables(owner, CONVERSATIONS);
+/** The most bytes of large items in a page: what a request to a model may have. */
+const MAX_PAGE = 32 * 1024 * 1024;
 
 /** Stores a conversation, unless there is one with this id; returns the stored one. */
 export async function addConversation(owner: Owner, row: ConversationRow): Promise<ConversationRow> {
@@ -55,10 +72,8 @@ export async function setMetadata(owner: Owner, id: string, metadata: JsonObject
 
 /** Removes a conversation with its items. */
 export async function removeConversation(owner: Owner, id: string): Promise<void> {
-  await own(owner).batch([
-    ["DELETE FROM conversation_items WHERE tenant = ?1 AND conversation = ?2", [id]],
-    ["DELETE FROM conversations WHERE tenant = ?1 AND id = ?2", [id]],
-  ]);
+  const remove = "DELETE FROM conversations WHERE tenant = ?1 AND id = ?2";
+  await removeItems(owner, "conversation = ?2", [id], [[remove, [id]]]);
 }
 
 /** Appends items, all or none. Existing items keep their place, and a removed conversation gets none. */
@@ -68,26 +83,71 @@ export async function appendItems(
   items: readonly JsonObject[],
 ): Promise<void> {
   if (items.length === 0) return;
+  const { values, objects } = await storeLarge(owner, items);
   const insert = `INSERT OR IGNORE INTO conversation_items (tenant, conversation, seq, id, item)
     SELECT ?1, ?2, 1 + coalesce((SELECT max(seq) FROM conversation_items WHERE tenant = ?1 AND conversation = ?2), 0), ?3, ?4
     WHERE EXISTS (SELECT 1 FROM conversations WHERE tenant = ?1 AND id = ?2)`;
-  await own(owner).batch(
-    items.map((item) => [insert, [conversation, String(item.id), JSON.stringify(item)]]),
+  const inserts = items.map(
+    ({ id }, n): OwnStatement => [insert, [conversation, String(id), values[n] ?? ""]],
+  );
+  // A second time, the items keep their place.
+  await askedAgain(() => own(owner).batch([...inserts, ...tiedTo(conversation, objects)]));
+  await dropLoose(
+    owner.env,
+    objects.map(([key]) => key),
   );
 }
 
 const ITEMS = "SELECT seq, id, item FROM conversation_items WHERE tenant = ?1 AND conversation = ?2";
 
-export function findItem(owner: Owner, conversation: string, id: string): Promise<ItemRow | null> {
-  return own(owner).first(itemShape, `${ITEMS} AND id = ?3`, [conversation, id]);
+export async function findItem(owner: Owner, conversation: string, id: string): Promise<ItemRow | null> {
+  const row = await own(owner).first(itemShape, `${ITEMS} AND id = ?3`, [conversation, id]);
+  const read = row && (await readItem(owner.env, row.item));
+  return read && row && { ...row, item: read.item };
 }
 
-/** A page of items, in the order of their `seq`. */
-export function listItems(owner: Owner, conversation: string, page: PageWanted): Promise<Page<ItemRow>> {
-  return own(owner).page(itemShape, [ITEMS, [conversation]], ["seq"], page);
+/**
+ * A page of items, in the order of their `seq`. It has fewer than `limit` if their bytes exceed those of a page.
+ * @returns also the last `seq` of the page; `null`: it is the last page
+ */
+export async function listItems(
+  owner: Owner,
+  conversation: string,
+  page: PageWanted,
+): Promise<{ items: JsonObject[]; next: number | null }> {
+  const { data, has_more } = await own(owner).page(itemShape, [ITEMS, [conversation]], ["seq"], page);
+  const items: JsonObject[] = [];
+  let bytes = 0;
+  for (const [n, { seq, item }] of data.entries()) {
+    const read = await readItem(owner.env, item);
+    // Somebody may have removed a large item meanwhile.
+    if (read !== null) items.push(read.item);
+    bytes += read?.bytes ?? 0;
+    const more = has_more || n < data.length - 1;
+    if (more && (bytes >= MAX_PAGE || n === data.length - 1)) return { items, next: seq };
+  }
+  return { items, next: null };
 }
 
 export async function removeItem(owner: Owner, conversation: string, id: string): Promise<void> {
-  const remove = "DELETE FROM conversation_items WHERE tenant = ?1 AND conversation = ?2 AND id = ?3";
-  await own(owner).run(remove, [conversation, id]);
+  await removeItems(owner, "conversation = ?2 AND id = ?3", [conversation, id]);
+}
+
+/**
+ * Removes items with their objects. If an object stays, the sweep removes it later.
+ * @param which the condition for the items of the owner
+ */
+async function removeItems(
+  owner: Owner,
+  which: string,
+  values: readonly unknown[],
+  further: readonly OwnStatement[] = [],
+): Promise<void> {
+  const remove: OwnStatement = [`DELETE FROM conversation_items WHERE tenant = ?1 AND ${which}`, values];
+  const [loose] = await own(owner).batch([loosenedBy(which, values), remove, ...further]);
+  const keys = z.array(keyShape).parse(loose);
+  await dropLoose(
+    owner.env,
+    keys.map(({ key }) => key),
+  ).catch(() => {});
 }

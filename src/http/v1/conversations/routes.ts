@@ -23,7 +23,7 @@ import { vendorBody, vendorBodyIfAny } from "../../operations.ts";
 import { jsonNow, pageLimit } from "../../page.ts";
 import type { Params } from "../../routes.ts";
 import { ascendingOf, namedIn, openaiPage } from "../lists.ts";
-import { checkSizes, storedItems } from "../responses/ids.ts";
+import { storedItems } from "../responses/ids.ts";
 import { reasoningShown, renderItem } from "../responses/render.ts";
 
 const MAX_LIMIT = 100;
@@ -46,7 +46,6 @@ async function conversationOf(context: RequestContext, { id = "" }: Params): Pro
 async function itemsIn(context: RequestContext, given: readonly JsonObject[]): Promise<JsonObject[]> {
   const items = given.map(typedItem);
   readItems(items.map(withoutFile), (n) => `items.${n}`);
-  checkSizes(items, "items");
   const digits = await Promise.all(items.map((_, n) => madeDigits(context, `item ${n}`)));
   return storedItems(items, digits);
 }
@@ -89,9 +88,9 @@ export async function listConversationItems(context: RequestContext, params: Par
   const limit = pageLimit(query, { max: MAX_LIMIT });
   const last = await namedIn(query, "after", "item", (item) => findItem(context, id, item));
   const page = { limit, after: last && [last.seq], ascending: ascendingOf(query) };
-  const found = await listItems(context, id, page);
-  const data = found.data.map(({ item }) => renderItem(item, reasoningShown(context)));
-  return jsonNow(context.redacted(openaiPage({ data, has_more: found.has_more })));
+  const { items, next } = await listItems(context, id, page);
+  const data = items.map((item) => renderItem(item, reasoningShown(context)));
+  return jsonNow(context.redacted(openaiPage({ data, has_more: next !== null })));
 }
 
 /** `POST /v1/conversations/:id/items`. */

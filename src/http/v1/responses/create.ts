@@ -52,7 +52,7 @@ import { checkCodeAccess } from "../code-access.ts";
 import { newContainer, termsOf } from "../containers/open.ts";
 import { ignoredChoice, ignoredStrict, modelLookup, streamedAnswer } from "../model-call.ts";
 import { historyOf, inputAfter } from "./history.ts";
-import { checkSizes, responseExecution } from "./ids.ts";
+import { responseExecution } from "./ids.ts";
 import { renderEvent, renderResponse, showsReasoning } from "./render.ts";
 import { ended, present, type StoredResponse, storedResponse, streamStored } from "./stored.ts";
 
@@ -83,7 +83,6 @@ async function prepared(context: RequestContext, asked: ResponsesAsk, body: Json
   const { found, ignored } = await checkModel(context, asked, body);
   const history = await historyOf(context, asked);
   const input = await inputAfter(context, history, asked, { asks: true });
-  if (asked.conversation !== null) checkSizes(input, "input");
   await checkFiles(context, input);
   const whole = [...history, ...input].map(withoutFile);
   if (responseRequest(body, whole).messages.length === 0) throw wrong("input", "a message is required");

@@ -32,12 +32,12 @@ export async function historyOf(
   let length = 0;
   for (let after: number[] | null = null; ; ) {
     const page = { limit: PAGE, after, ascending: true };
-    const { data, has_more } = await listItems(context, conversation, page);
-    for (const { item } of data) length += JSON.stringify(item).length;
+    const read = await listItems(context, conversation, page);
+    for (const item of read.items) length += JSON.stringify(item).length;
     if (length > MAX_MODEL_BODY_BYTES) throw tooLong("conversation");
-    items.push(...data.map(({ item }) => item));
-    after = data.slice(-1).map(({ seq }) => seq);
-    if (!has_more) return items;
+    items.push(...read.items);
+    if (read.next === null) return items;
+    after = [read.next];
   }
 }
 

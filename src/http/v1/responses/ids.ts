@@ -1,7 +1,5 @@
 /** Ids of responses and items. A response has the id of the execution that makes it, under another prefix. */
-import { utf8 } from "../../../bytes.ts";
 import { CallNotFound } from "../../../errors/llm.ts";
-import { wrong } from "../../../llm/members.ts";
 import type { Json, JsonObject } from "../../../skill/manifest.ts";
 import type { RequestContext } from "../../context.ts";
 import { type ExecutionClient, executionOf } from "../../execution-client.ts";
@@ -42,17 +40,6 @@ const PREFIXES: Readonly<Record<string, string>> = {
   shell_call: "sh",
   shell_call_output: "sho",
 };
-
-/** The most bytes of an item that a conversation stores: a row of D1 has at most 2,000,000. */
-const MAX_ITEM = 1_900_000;
-
-/** @param path of the items in the request. @throws InvalidRequest for an item that is too large to store */
-export function checkSizes(items: readonly JsonObject[], path: string): void {
-  const large = items.findIndex((item) => utf8(JSON.stringify(item)).length > MAX_ITEM);
-  if (large === -1) return;
-  const words = `an item of a conversation has at most ${MAX_ITEM} bytes; store its file`;
-  throw wrong(`${path}.${large}`, words);
-}
 
 /**
  * Items in the form in which Hull stores and shows them: each has an id, and messages have lists of parts.
