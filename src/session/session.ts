@@ -81,6 +81,7 @@ export class Session implements SessionLifecycle {
       delete: () => background(conversation.clearLater()),
       fork: () => background(conversation.clearLater()),
       files: () => background(files.collect()),
+      owed: () => background(this.#saved(this.#owed())),
       daemon: () => daemon.look(),
       daemon_index: () => background(daemon.index()),
       task_index: () => task.again(),
@@ -186,8 +187,19 @@ export class Session implements SessionLifecycle {
   }
 
   filesWanted(): Promise<void> | undefined {
-    const owed = [this.#snapshots.saved(), this.task.saved(), this.workflow.saved()];
-    return owed.every((saving) => saving === undefined) ? undefined : Promise.all(owed).then(() => undefined);
+    const owed = this.#owed();
+    return owed.every((saving) => saving === undefined) ? undefined : this.#saved(owed);
+  }
+
+  /** As `OwedFiles.saved`, for each part that owes files. */
+  #owed(): (Promise<boolean> | undefined)[] {
+    return [this.#snapshots.saved(), this.task.saved(), this.workflow.saved()];
+  }
+
+  async #saved(owed: readonly (Promise<boolean> | undefined)[]): Promise<void> {
+    const saved = await Promise.all(owed);
+    const { due } = this.conversation.log.store;
+    if (due.at("owed") !== null && !saved.includes(false)) due.set({ owed: null });
   }
 
   runRow(run: RunRow): RunEntry {

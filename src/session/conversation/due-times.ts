@@ -16,6 +16,8 @@ export type DueKind =
   | "fork"
   /** Remove contents that no file uses any more. */
   | "files"
+  /** Write a file that storage did not take when somebody looked at the files. */
+  | "owed"
   /** Check whether the daemon must wake. */
   | "daemon"
   | "daemon_index"

@@ -190,7 +190,8 @@ function conversationHandlers(conversation: Conversation): Handlers<Conversation
       });
     }),
     copyFiles: within(async ({ dst, request }, row, { request_id }) => {
-      if (files.count(row) > 0) await forked(row, request, { dst, keep_first: "files", request_id });
+      if ((await files.listFiles(null, 1)).length > 0)
+        await forked(row, request, { dst, keep_first: "files", request_id });
       return null;
     }),
     remove: within(async (_, row) => {

@@ -30,14 +30,16 @@ export class SnapshotWriter {
 
   /** A run that follows may change what the snapshot follows from, so it is written now. */
   ended(): void {
-    this.#later(async () => this.saved());
+    this.#later(async () => {
+      await this.saved();
+    });
   }
 
   /**
    * Resolves when what a daemon owes since it last went idle or ended is among the files; `undefined`: it is, or there is
    * no daemon.
    */
-  saved(): Promise<void> | undefined {
+  saved(): Promise<boolean> | undefined {
     const options = this.#options();
     const path = options?.persist_path ?? options?.resume_path ?? null;
     const { log } = this.#conversation;

@@ -422,7 +422,7 @@ export class Task {
   }
 
   /** Resolves when the handle of an ended task is among its files; `undefined`: it already is, or is not wanted. */
-  saved(): Promise<void> | undefined {
+  saved(): Promise<boolean> | undefined {
     const row = this.store.row();
     if (row?.settings.carry.persist_state !== true) return undefined;
     const settled_at = this.#settledAt(row);

@@ -239,14 +239,15 @@ export class Workflow {
   }
 
   /** Resolves when the record of an ended run is among the files; `undefined`: it already is, or is not wanted. */
-  saved(): Promise<void> | undefined {
+  saved(): Promise<boolean> | undefined {
     const { spec, finished } = this.#journal.state() ?? {};
     const path = spec?.persist_path;
     if (path === undefined || finished == null) return undefined;
-    const reading = this.ready();
-    const document = (): JsonObject => runDocument(this.state(), new Map());
-    const save = () => this.#files.saved({ since: finished.at, files: { [path]: document } });
-    return reading === undefined ? save() : reading.then(save);
+    const document = async (): Promise<JsonObject> => {
+      await this.ready();
+      return runDocument(this.state(), new Map());
+    };
+    return this.#files.saved({ since: finished.at, files: { [path]: document } });
   }
 
   /** Writes the run's present state to the index. */
