@@ -5,6 +5,7 @@ import { Accounts } from "./ledger/accounts.ts";
 import { type BudgetRow, Budgets, budgetOf, refusalOf } from "./ledger/budgets.ts";
 import type { Rate } from "./ledger/rate.ts";
 import { Rates } from "./ledger/rates.ts";
+import { RemovedSessions } from "./ledger/removed-sessions.ts";
 import { Reservations } from "./ledger/reservations.ts";
 import type {
   Account,
@@ -23,6 +24,7 @@ import { MIGRATIONS } from "./ledger/schema.ts";
 import { Slots } from "./ledger/slots.ts";
 import { Usage } from "./ledger/usage.ts";
 import { migrate } from "./migrate.ts";
+import { sessionsAmong } from "./session-index.ts";
 import { select } from "./sql.ts";
 
 /** The window of a provider's rate, in ms. */
@@ -34,7 +36,8 @@ const KNOWN_BATCH_MS = 10 * 60_000;
  * Exact counts: a tenant's requests, calls and money (`tenant:<tenant>`), or a skill's simultaneous runs
  * (`skill:<slug>`). Every count is in SQLite before the object answers, so neither an eviction nor a deploy loses one.
  * Callers reserve before a call and settle after it. No call is admitted with which spent and reserved amounts together
- * would exceed a hard limit. No method awaits anything, so calls cannot overlap. An idle object has no alarm.
+ * would exceed a hard limit. No call awaits anything, so calls cannot overlap. An object has an alarm only while a removed
+ * session's soft ledger must go.
  */
 export class LedgerObject extends DurableObject<Bindings> implements LedgerRpc {
   readonly #storage = this.ctx.storage;
@@ -44,6 +47,7 @@ export class LedgerObject extends DurableObject<Bindings> implements LedgerRpc {
   readonly #budgets = new Budgets(this.#storage.sql);
   readonly #reservations = new Reservations(this.#storage.sql);
   readonly #accounts = new Accounts(this.#storage.sql);
+  readonly #removed = new RemovedSessions(this.#storage.sql);
   #policy: Omit<Policy, "at"> | null = null;
 
   constructor(ctx: DurableObjectState, env: Bindings) {
@@ -125,6 +129,28 @@ export class LedgerObject extends DurableObject<Bindings> implements LedgerRpc {
   putAccount(name: string, maxCost: number | null): { account: Account; policy: Policy } {
     this.#accounts.put(name, maxCost);
     return { account: this.account(name), policy: this.#changed() };
+  }
+
+  async forgetSession(tenant: string, session: string): Promise<void> {
+    this.#removed.note(tenant, session, Date.now());
+    if ((await this.#storage.getAlarm()) === null) await this.#wake();
+  }
+
+  /** Removes the soft ledgers of sessions that were removed a while ago. */
+  override async alarm(): Promise<void> {
+    const now = Date.now();
+    this.#expire(now);
+    const removed = this.#removed.due(now);
+    const back = await sessionsAmong(this.env, removed);
+    this.#storage.transactionSync(() => this.#removed.drop(removed, back));
+    this.#changed();
+    await this.#wake();
+  }
+
+  /** Sets the alarm for the next removed session. */
+  async #wake(): Promise<void> {
+    const next = this.#removed.next();
+    if (next !== null) await this.#storage.setAlarm(next);
   }
 
   budgets(limit: number, after: string): { rows: Budget[]; more: boolean } {

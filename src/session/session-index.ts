@@ -49,6 +49,20 @@ export async function forgetSession(owner: Owner, id: string): Promise<void> {
   await own(owner).run("DELETE FROM sessions WHERE tenant = ?1 AND id = ?2", [id]);
 }
 
+/** The ids of those of a tenant's sessions that exist. */
+export async function sessionsAmong(
+  env: Bindings,
+  sessions: readonly { tenant: string; session: string }[],
+): Promise<Set<string>> {
+  if (sessions.length === 0) return new Set();
+  const rows = await new Tables(env.DB, SESSIONS).rows(
+    z.object({ id: z.string() }),
+    "SELECT id FROM sessions WHERE (tenant, id) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?))",
+    [JSON.stringify(sessions.map(({ tenant, session }) => [tenant, session]))],
+  );
+  return new Set(rows.map(({ id }) => id));
+}
+
 const SELECT = "SELECT id, state, created_at, parent_id, metadata FROM sessions WHERE tenant = ?1";
 
 /**

@@ -13,6 +13,7 @@ import type { Background } from "../../log.ts";
 import type { AgentRuntime } from "../../run/agent/runtime.ts";
 import { detachedContext, type RunContext } from "../../run/context.ts";
 import type { RunEvent } from "../../run/events.ts";
+import { askTenant } from "../../run/ledger.ts";
 import type { SessionKind } from "../../run/session-client.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { Named, NamedRequest } from "../named-request.ts";
@@ -394,6 +395,7 @@ export class Conversation {
     await removeBelow(this.env.FILES, sessionPrefix(tenant, id));
     const owner = { env: this.env, tenant };
     await forgetSession(owner, id);
+    await askTenant(owner, async (ledger) => await ledger.forgetSession(tenant, id));
     const runs = this.#store.runs.list(MAX_RUNS, Number.MAX_SAFE_INTEGER).map((run) => run.id);
     await forgetRuns(owner, runs);
     await this.#store.clear();

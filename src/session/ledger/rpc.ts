@@ -180,6 +180,8 @@ export interface LedgerRpc extends Rpc.DurableObjectBranded {
   account(name: string): Account;
   /** @param maxCost `null`: removes the budget */
   putAccount(name: string, maxCost: number | null): { account: Account; policy: Policy };
+  /** The tenant's session is removed, so that its soft ledger goes once no call can be reported any more. */
+  forgetSession(tenant: string, session: string): Promise<void>;
   budgets(limit: number, after: string): { rows: Budget[]; more: boolean };
   budget(scope: string): Budget | null;
   putBudget(scope: string, limits: Limits): { budget: Budget; created: boolean; policy: Policy };
