@@ -2,10 +2,13 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { beforeAll, describe, expect, it } from "vitest";
 import { sha256 } from "../../src/bytes.ts";
+import { readText, sendText } from "../../src/run/long-text.ts";
 import { sessionObject } from "../../src/run/session-client.ts";
-import type { Adopted, ForkStep } from "../../src/session/conversation/rpc.ts";
+import type { Adopted, ForkStep, LongText } from "../../src/session/conversation/rpc.ts";
+import { bindings } from "./file-bindings.ts";
 import { mockSkill } from "./served.ts";
 import { type Body, client, codeOf, get, post, run, send, session, texts } from "./session-client.ts";
+import { inWorld } from "./session-world.ts";
 
 const { env } = client;
 const HOOKS = "export const draw = (given) => ({ __artifact__: true, ...given });";
@@ -233,6 +236,49 @@ describe("a fork that is not whole yet", () => {
     expect(await objects(path)).toBe(0);
     expect((await post("/sessions", { id: path.replace("/sessions/", "") })).status).toBe(201);
     expect(await files(path)).toEqual({});
+  });
+});
+
+/** The sessions, and the names of the files in each step of a fork. */
+function steps() {
+  const seen: string[][] = [];
+  const SESSIONS = new Proxy(bindings.SESSIONS, {
+    get(namespace, member) {
+      if (member !== "get") return Reflect.get(namespace, member).bind(namespace);
+      return (id: DurableObjectId) => {
+        const stub = namespace.get(id);
+        return {
+          async adopt(step: ForkStep, part: LongText) {
+            const text = await readText(part);
+            const { files: sent }: { files?: { path: string }[] } = JSON.parse(text);
+            if (sent !== undefined) seen.push(sent.map(({ path }) => path));
+            return stub.adopt(step, sendText(text));
+          },
+        };
+      };
+    },
+  });
+  return { SESSIONS, seen };
+}
+
+it("a step of a fork has files of at most 64 MiB, and one that is larger has a step of its own", async () => {
+  const { SESSIONS, seen } = steps();
+  const MIB = 1024 * 1024;
+  const sizes = { a: 30, b: 34, c: 30, d: 35, e: 1, f: 100, g: 1 };
+  await inWorld({ replies: [], env: { SESSIONS } }, async (world) => {
+    await world.open();
+    const { byRun } = world.conversation.files;
+    for (const [path, size] of Object.entries(sizes)) {
+      const begun = await byRun.beginFile(null);
+      if ("refused" in begun) throw new TypeError(begun.refused);
+      // The manifest says how much a step copies, so the contents may be short.
+      await bindings.FILES.put(begun.key, path);
+      const content = { key: begun.key, sha256: await sha256(path), size: size * MIB, executable: false };
+      await byRun.changeFiles([{ kind: "write", path, ...content, expected: null }]);
+    }
+    const request = { name: "fork", hash: "h" };
+    await world.ask("fork", { dst: `${world.id}-fork`, keep_first: null, request });
+    expect(seen).toEqual([["a", "b"], ["c"], ["d", "e"], ["f"], ["g"]]);
   });
 });
 
