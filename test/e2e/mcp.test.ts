@@ -342,6 +342,40 @@ test.each([
   await gone("sleep 83.1");
 });
 
+describe.each(["2025-11-25", "2026-07-28"])("a client of %s that cancels a call", (version) => {
+  test.each([
+    ["as JSON", {}],
+    ["as events", { onprogress: () => {} }],
+  ])("ends its process, answered %s, and no call of another client", async (_, more) => {
+    const [client, other] = await Promise.all([connected(version), connected(version)]);
+    const errors: unknown[] = [];
+    client.onerror = (error) => errors.push(error);
+    const left = new AbortController();
+    const call = (of: Client | ModernClient, name: string, args: object, options: object = {}) => {
+      const request = { name, arguments: { ...args } };
+      return of instanceof ModernClient
+        ? of.callTool(request, options)
+        : of.callTool(request, undefined, options);
+    };
+    const file = join(hull.root, `${version}-${Object.keys(more).length}`);
+    // Both clients count their requests from the same number.
+    const kept = call(other, "waits", { input: file });
+    const called = call(client, "hangs", { input: "" }, { ...more, signal: left.signal }).catch(
+      () => "cancelled",
+    );
+    await running("sleep 83.1");
+    left.abort();
+    expect(await called).toBe("cancelled");
+    await gone("sleep 83.1");
+    await writeFile(file, "");
+    expect(await kept).toMatchObject({ content: [{ text: "done\n" }] });
+    // The connection serves further calls.
+    expect(await call(client, "steps", { input: "" })).toMatchObject({ content: [{ text: "done\n" }] });
+    expect(errors).toEqual([]);
+    await Promise.all([client.close(), other.close()]);
+  });
+});
+
 /** What Hull does not have, and fixtures whose names or addresses no skill can have. */
 const NOT_OURS = [
   "logging-set-level",
@@ -363,7 +397,6 @@ const NOT_OURS = [
   "prompts-get-with-args",
   "prompts-get-embedded-resource",
   "prompts-get-with-image",
-  "server-sse-multiple-streams",
 ];
 
 test("the conformance suite passes except for what is not offered", async () => {
@@ -389,6 +422,7 @@ test("the conformance suite passes except for what is not offered", async () => 
     "tools-call-image",
     "tools-call-error",
     "tools-call-with-progress",
+    "server-sse-multiple-streams",
     "resources-list",
     "prompts-list",
     "dns-rebinding-protection",

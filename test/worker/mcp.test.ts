@@ -51,7 +51,7 @@ describe("every revision", () => {
     ["2099-01-01", "2025-11-25"],
   ])("a client that opens with %s gets the version %s", async (protocolVersion, spoken) => {
     const opened = await send(rpc("initialize", { protocolVersion, capabilities: {} }));
-    expect(opened.headers.get("mcp-session-id")).toBeNull();
+    expect(opened.headers.get("mcp-session-id")).toMatch(/^[0-9a-f-]{36}$/);
     expect(await read(opened)).toMatchObject({
       id: 7,
       result: { protocolVersion: spoken, capabilities: { tools: {} }, serverInfo: { version: HULL_VERSION } },

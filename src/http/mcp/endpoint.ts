@@ -1,5 +1,5 @@
 /**
- * `POST /mcp`: Hull as an MCP server over Streamable HTTP, without sessions. Each request gets its own answer: as JSON,
+ * `POST /mcp`: Hull as an MCP server over Streamable HTTP, without state of sessions. Each request gets its own answer: as JSON,
  * or as events if the client wants to follow the progress of a call.
  */
 
@@ -23,6 +23,7 @@ import { checkRate } from "../rate.ts";
 import { RUN_ID } from "../run-id.ts";
 import type { Watch } from "../skills/run.ts";
 import { EventBody, eventStream, wantsEvents } from "../sse.ts";
+import { type Cancellable, cancelCall, cancellable, newSession } from "./cancel.ts";
 import type { Exchange } from "./exchange.ts";
 import {
   FAULT_CODES,
@@ -90,8 +91,12 @@ function unanswered(context: RequestContext, message: Exclude<Message, RpcReques
   if (message.kind === "response" && protocol.modern) {
     return refusal(null, fault(FAULT_CODES.invalidRequest, "Invalid Request: the body holds no request."));
   }
-  return new Response(null, { status: 202 });
+  if (message.kind === "notification" && message.method === "notifications/cancelled")
+    cancelCall(context, message.params.requestId);
+  return accepted();
 }
+
+const accepted = (): Response => new Response(null, { status: 202 });
 
 /** Handles the messages of a batch one after the other. */
 async function batch(context: RequestContext, values: Json[], text: string): Promise<Response> {
@@ -118,7 +123,7 @@ async function batch(context: RequestContext, values: Json[], text: string): Pro
     const exchange = exchangeOf(own, protocol, context.request.signal, { text, at });
     answers.push(responseTo(message.id, await outcomeOf(exchange, message, null)));
   }
-  return answers.length === 0 ? new Response(null, { status: 202 }) : jsonNow(answers);
+  return answers.length === 0 ? accepted() : jsonNow(answers);
 }
 
 /** The request of a later message. The run's name that local dev's front sent belongs to the first message only. */
@@ -167,17 +172,22 @@ async function single(context: RequestContext, request: RpcRequest, text: string
   const left = new AbortController();
   const signal = AbortSignal.any([context.request.signal, left.signal]);
   const exchange = exchangeOf(context, protocol, signal, whole(text));
-  const answer = { context, left, id };
+  const call = cancellable(context, request, () => left.abort());
+  const answer = { context, left, id, call };
   if (token !== null || wanted === "only") {
     return streamed({ ...answer, token }, async (watch, send) => {
       if (listens) await send(acknowledgement(id));
       return outcomeOf(exchange, request, watch);
     });
   }
-  const outcome = outcomeOf(exchange, request, null);
+  const outcome = outcomeOf(exchange, request, null).finally(call.over);
   const soon = wanted === "no" ? await outcome : await atMost(outcome, HEARTBEAT_MS, () => null);
   // Clients and proxies wait a few minutes at most for the beginning of an answer.
-  return soon === null ? streamed({ ...answer, token }, () => outcome) : jsonNow(responseTo(id, soon));
+  if (soon === null) return streamed({ ...answer, token }, () => outcome);
+  // A client expects no response to a cancelled request.
+  if (call.cancelled) return accepted();
+  const opens = method === "initialize" && "result" in soon;
+  return jsonNow(responseTo(id, soon), 200, opens ? newSession() : {});
 }
 
 interface StreamedAnswer {
@@ -186,20 +196,22 @@ interface StreamedAnswer {
   left: AbortController;
   id: RequestId;
   token: RequestId | null;
+  call: Cancellable;
 }
 
 type Send = (message: JsonObject) => Promise<void>;
 
 /** Answers with events: notifications first, then the response. The call ends if the client leaves. */
 function streamed(
-  { context, left, id, token }: StreamedAnswer,
+  { context, left, id, token, call }: StreamedAnswer,
   carryOut: (watch: Watch | null, send: Send) => Promise<Outcome>,
 ): Response {
   const send: Send = (message) => body.write(formatEvent(message, "message"));
   const progress = token === null ? null : progressOf(token, (message) => send(context.redacted(message)));
   const body = new EventBody(() => left.abort(), progress?.goesOn);
   const answered = async (): Promise<void> => {
-    await send(responseTo(id, await carryOut(progress?.watch ?? null, send)));
+    const outcome = await carryOut(progress?.watch ?? null, send).finally(call.over);
+    if (!call.cancelled) await send(responseTo(id, outcome));
     await body.close();
   };
   context.finished = answered();

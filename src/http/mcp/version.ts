@@ -1,6 +1,6 @@
 /**
  * The MCP revision of a message. Clients up to 2025-11-25 begin with `initialize` and name their version in a header.
- * From 2026-07-28 on, each request names its version, and there is no `initialize`. Hull keeps no sessions for either.
+ * From 2026-07-28 on, each request names its version, and there is no `initialize`. Hull keeps no state of sessions for either.
  * Pure.
  */
 
