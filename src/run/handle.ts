@@ -35,6 +35,8 @@ export interface OperationHandle {
 /** What a mode gets. */
 export interface RunHandle extends OperationHandle {
   record: SkillRecord;
+  /** Of the skill's version. */
+  digest: string;
 }
 
 /** A run's answer. */

@@ -2,34 +2,27 @@
 
 import { readingOf } from "../engine/agent/reader.ts";
 import { servedAnswer } from "../engine/agent/served-answer.ts";
-import { READ_SKILL_RESOURCE } from "../engine/agent/skill-resource.ts";
 import type { AgentSpec } from "../engine/agent/spec.ts";
 import type { RunState } from "../engine/agent/state.ts";
 import type { Part, Warning } from "../engine/messages.ts";
 import { OutputMissing } from "../errors/run.ts";
-import { Internal } from "../errors.ts";
-import type { Reached } from "../llm/host.ts";
+import type { LlmHost } from "../llm/host.ts";
 import { eachOnce } from "../llm/result.ts";
 import { once } from "../memo.ts";
 import type { ModelRegistry } from "../model/registry/definition.ts";
 import { tokenCounts } from "../model/usage.ts";
 import { counted } from "../plural.ts";
-import type { Manifest } from "../skill/manifest.ts";
-import { specModel } from "./agent/options.ts";
+import { isNamed } from "../skill/interface-fields.ts";
+import { asJson, defined } from "../skill/json.ts";
+import type { JsonObject } from "../skill/manifest.ts";
+import { type CheckedRun, checkedRun } from "./agent/options.ts";
 import { MemoryLog } from "./agent/run-log.ts";
-import { toolRounds, withServedTerms } from "./agent/served-terms.ts";
-import { effortOf, ignoredEffort } from "./agent/skill-terms.ts";
-import { toolsOfSkill, withSkillTools } from "./agent/skill-tools.ts";
-import { skillOf, toolsOf } from "./agent/skills.ts";
-import { profileOf, specOf } from "./agent/spec-of.ts";
 import { driveStateless } from "./agent/stateless.ts";
-import { skillsWithFolders, takesAnyFile, workspaceToolsOf } from "./agent/workspace-option.ts";
+import { takesAnyFile } from "./agent/workspace-option.ts";
 import { endHeaders, usageHeader } from "./end-headers.ts";
 import type { RunHandle, RunOutput } from "./handle.ts";
 import { llmHost } from "./llm-host.ts";
 import { type HeldFile, holdFiles, userParts } from "./llm-input.ts";
-import { withRemoteTools } from "./mcp/agent-tools.ts";
-import { ownFiles, ownInstructions } from "./own-skill.ts";
 import { emptied, producedFiles, promptText, writeInputs } from "./served-files.ts";
 import { checkedText, textType } from "./served-text.ts";
 import { decodeUtf8 } from "./utf8.ts";
@@ -39,8 +32,6 @@ import { TemporaryWorkspace } from "./workspace/temporary.ts";
 /** Most titles in the warning about artifacts. */
 const MAX_TITLES = 5;
 
-type LlmSettings = NonNullable<Manifest["llm"]>;
-
 /**
  * @param model registry the deployment's. Models that a tenant installed serve `/llm` only and never change a served
  *   skill
@@ -48,8 +39,6 @@ type LlmSettings = NonNullable<Manifest["llm"]>;
 export async function runServed(run: RunHandle, modelRegistry: ModelRegistry): Promise<RunOutput> {
   const { record, context, durable } = run;
   const { manifest } = record;
-  const { llm, slug } = manifest;
-  if (llm === undefined) throw new Internal({ cause: `the llm skill ${slug} has no llm settings` });
   if (!takesAnyFile(context, record)) {
     // The tools are missing because hull.toml disables them, or because an upload lacks the grant.
     if (manifest.output === "file")
@@ -57,7 +46,7 @@ export async function runServed(run: RunHandle, modelRegistry: ModelRegistry): P
     const files = await holdFiles(run.input.files);
     const parts = userParts(manifest, run.input, files);
     const given = { parts, files, workspace: null, inputs: {} };
-    const { settled, warnings } = await driven(run, llm, given, modelRegistry);
+    const { settled, warnings } = await driven(run, given, modelRegistry);
     return outputOf(run, settled, warnings);
   }
   // Here, the request's files are the initial files of the work folder.
@@ -68,7 +57,7 @@ export async function runServed(run: RunHandle, modelRegistry: ModelRegistry): P
     const inputs = before ?? (await writeInputs(context, workspace, run.input.files));
     const parts: Part[] = [{ type: "text", text: promptText(manifest, run.input, Object.keys(inputs)) }];
     const given = { parts, files: [], workspace, inputs };
-    const { settled, warnings } = await driven(run, llm, given, modelRegistry);
+    const { settled, warnings } = await driven(run, given, modelRegistry);
     const { files, headers, ...made } = await producedFiles(context, workspace, {
       isMade: ({ path, sha256 }) => inputs[path] !== sha256,
       required: manifest.output === "file",
@@ -94,18 +83,19 @@ interface ServedInput {
 /** Drives the run to its end. @throws the HullError that ended it */
 async function driven(
   run: RunHandle,
-  llm: LlmSettings,
-  { parts, files, workspace, inputs }: ServedInput,
+  given: ServedInput,
   modelRegistry: ModelRegistry,
 ): Promise<{ settled: RunState; warnings: Warning[] }> {
   const { record, context, durable, signal, streaming } = run;
   const { slug } = record.manifest;
+  const { files, workspace } = given;
   const of = { signal, session: null, skill: slug, account: null, served: modelRegistry };
   const host = await llmHost(context, of);
-  const reached = host.reach(llm.target);
   const log = durable?.log ?? new MemoryLog(streaming ? (event) => void run.emit(event) : null);
   // A resumed run keeps the specification and the tools with which it began.
-  const spec = log.state().run?.spec ?? (await servedSpec(run, llm, { parts, inputs }, reached));
+  const begun = log.state().run?.spec;
+  const { spec, model } =
+    begun === undefined ? await servedRun(run, host, given) : { spec: begunWith(begun), model: undefined };
   const warnings: Warning[] = [];
   const { run: settled } = await driveStateless(context, spec, {
     host,
@@ -114,6 +104,7 @@ async function driven(
     log,
     durable,
     own: { record, files },
+    model,
     streams: streaming ? "text" : "nothing",
     admitted: once(() => run.started()),
     hear: (applied) => void warnings.push(...readingOf(applied).warnings),
@@ -123,68 +114,38 @@ async function driven(
   return { settled, warnings };
 }
 
-async function servedSpec(
-  { id, context, record, input }: RunHandle,
-  llm: LlmSettings,
-  { parts, inputs }: Pick<ServedInput, "parts" | "inputs">,
-  { model, capabilities }: Reached,
-): Promise<AgentSpec> {
-  const { settings, bot, startedAt } = context;
-  const { manifest } = record;
-  const ofSkill = withSkillTools(toolsOf(record), toolsOfSkill(settings, record, false));
-  const forFiles = workspaceToolsOf(context, undefined, [record], ofSkill);
-  const own = [...ofSkill, ...forFiles];
-  const remote = await withRemoteTools(context, own, { asked: [], records: [record], served: record });
-  const warnings = [...remote.warnings, ...ignoredEffort(record, { model, capabilities })];
-  const native = capabilities.native_tools || !capabilities.matched;
-  const reads = llm.tools.every(({ name }) => name !== READ_SKILL_RESOURCE);
-  const skill = { ...skillOf(context, record, record.pack ?? undefined), files: ownFiles(record) };
-  const { own_skill, skills_key } = skillsWithFolders(context, null, {
-    skills: [],
-    own: skill,
-    tools: forFiles.length > 0,
-  });
-  const self = own_skill ?? skill;
-  const { reasoning_effort: effort } = effortOf(record, capabilities);
-  const max_tool_rounds = toolRounds(llm.max_tool_rounds, forFiles.length > 0);
-  const base = specOf(
-    {},
-    {
-      run_id: id,
-      session_id: null,
-      system: ownInstructions(self, { session_id: null, input: callerText(input), skills: [self] }),
-      prompt: [{ role: "user", content: parts }],
-      tools: remote.tools,
-      tool_format: "native",
-      skills: [],
-      profile: profileOf(undefined),
-      policies: { policy: settings.policy ?? null },
-      model: specModel({ target: { ...llm.target, model }, capabilities, context_window: null }),
-      call: {},
-    },
-  );
-  const spec: AgentSpec = {
-    ...base,
-    agent: manifest.slug,
-    // A model without tools cannot read files, so the instructions must do without them.
-    ...(reads && native ? { own_skill: self } : {}),
-    ...(skills_key === undefined ? {} : { skills_key }),
-    ...(bot === null ? {} : { bot }),
-    ...(warnings.length === 0 ? {} : { warnings }),
-    ...(llm.fallback.length === 0 ? {} : { fallback: llm.fallback }),
+/** The run of the call, and the model that it asks. */
+function servedRun(
+  { id, context, record, digest, input }: RunHandle,
+  host: LlmHost,
+  { parts, workspace, inputs }: ServedInput,
+): Promise<CheckedRun> {
+  const asked = {
+    own: { record, digest },
+    prompt: callerText(input),
+    content: parts,
+    system: null,
+    options: context.bot === null ? {} : { bot: context.bot },
+    publishes: false,
+    called: true,
+    answer: workspace === null ? {} : { inputs },
+  } as const;
+  return checkedRun(context, host, asked, { run: id, session: null });
+}
+
+/** The specification with which a run began. Earlier versions of Hull kept what the skill says among the terms of the answer. */
+function begunWith(spec: AgentSpec): AgentSpec {
+  const { served, model } = spec;
+  if (served === undefined || spec.called !== undefined) return spec;
+  const { json = false, timeout_ms, idle_timeout_ms, max_tokens, max_tool_output_bytes, thinking } = served;
+  const named = isNamed(timeout_ms);
+  const limits = { timeout_ms: named ? timeout_ms : undefined, idle_timeout_ms, max_tokens, thinking };
+  return {
+    ...spec,
+    called: { json },
+    call: { provider: model.provider, model: model.model, ...asJson<JsonObject>(limits) },
+    skill_limits: { max_tool_output_bytes, ...(named ? {} : defined({ first_byte_ms: timeout_ms })) },
   };
-  const { timeout_ms, idle_timeout_ms, deadline_ms } = manifest;
-  const served = {
-    max_tool_rounds,
-    max_tool_output_bytes: llm.max_tool_output_bytes,
-    json: manifest.output === "json",
-    max_tokens: llm.max_tokens,
-    ...(effort === undefined ? {} : { thinking: { mode: "effort" as const, level: effort } }),
-    timeout_ms,
-    idle_timeout_ms,
-    ...(forFiles.length === 0 ? {} : { inputs }),
-  };
-  return withServedTerms(spec, served, { at: startedAt + deadline_ms, ms: deadline_ms });
 }
 
 /** The caller's own text, without the description of the files that Hull adds for the model. */

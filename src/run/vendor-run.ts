@@ -6,17 +6,16 @@ import type { Applied } from "../engine/agent/apply.ts";
 import { settledBy } from "../engine/agent/entries.ts";
 import { readingOf } from "../engine/agent/reader.ts";
 import type { AgentToolResult } from "../engine/agent/records.ts";
-import type { AgentSkill, AgentSpec, AgentTool } from "../engine/agent/spec.ts";
+import type { AgentSpec, AgentTool } from "../engine/agent/spec.ts";
 import type { RunState } from "../engine/agent/state.ts";
 import { roundsUsedUp } from "../engine/agent/status.ts";
-import type { ModelTurn, ToolCallBlock, Warning } from "../engine/messages.ts";
+import type { ModelTurn, ProviderPassthrough, ToolCallBlock, Warning } from "../engine/messages.ts";
 import {
   type CodeTerms,
   containerTool,
   copiesOf,
   isContainerTool,
 } from "../engine/workspace-tools/code-tools.ts";
-import type { Settings } from "../env.ts";
 import { HullError } from "../errors.ts";
 import type { LlmHost, Reached } from "../llm/host.ts";
 import { wrong } from "../llm/members.ts";
@@ -24,12 +23,12 @@ import { messageJson } from "../llm/messages.ts";
 import type { ChatRequest } from "../llm/openai-api/request.ts";
 import { lacksThinking } from "../llm/openai-api/terms.ts";
 import { skillNamed } from "../llm/skill-model.ts";
-import { asJson, present } from "../skill/json.ts";
-import type { JsonObject, Manifest } from "../skill/manifest.ts";
+import { asJson, defined, present } from "../skill/json.ts";
+import type { JsonObject } from "../skill/manifest.ts";
 import { type CheckedRun, checkedRun } from "./agent/options.ts";
 import { MemoryLog } from "./agent/run-log.ts";
-import { toolRounds, withServedTerms } from "./agent/served-terms.ts";
-import { countedSkill, runSlot, servedSkill } from "./agent/skills.ts";
+import type { NamedSkill } from "./agent/run-tools.ts";
+import { countedSkill, runSlot, type SkillVersion, servedVersion } from "./agent/skills.ts";
 import { driveStateless } from "./agent/stateless.ts";
 import { type Container, codeTerms, makeContainer, openContainer, putUpload } from "./container.ts";
 import type { RunContext } from "./context.ts";
@@ -41,9 +40,7 @@ import { llmError } from "./llm-problem.ts";
 import type { LocalSkill, ReferencedSkills } from "./v1-skills.ts";
 import type { VendorModel } from "./vendor-model.ts";
 import { injectedTexts, LITELLM_TOOL, skillTool } from "./whole-skills.ts";
-import { skillPath, skillsFolder } from "./workspace-tools/where.ts";
 
-const MAX_TOOL_OUTPUT_BYTES = 256 * 1024;
 /** Time limit of the whole run, in ms. It leaves time for a last tool call after an answer's time. */
 const WHOLE_MS = 600_000;
 
@@ -133,9 +130,9 @@ export async function openAgentRun(
   const begun = durable?.log.state().run?.spec;
   const named = skillNamed(ask.model);
   const skill = await countedSkill(context, begun, named);
-  const own = begun === undefined && skill !== null ? await servedSkill(context, skill) : null;
-  const demo = named !== null;
-  const host = ask.found?.host ?? (await llmHost(context, { signal, session: null, skill, account, demo }));
+  const host =
+    ask.found?.host ??
+    (await llmHost(context, { signal, session: null, skill, account, demo: named !== null }));
   const hosted = skills.native.length > 0;
   const wanted = hosted ? null : (params?.id ?? null);
   // The files of a run that outlives its process are its own.
@@ -143,15 +140,9 @@ export async function openAgentRun(
   const known = opens && wanted !== null ? await openContainer(context, wanted) : (ask.opened ?? null);
   const terms = ask.terms ?? codeTerms(known?.metadata ?? {});
   const make = async (): Promise<CheckedRun> => {
-    const { request: given } = ask;
-    const max_tokens = Math.min(given.max_tokens, own?.manifest.llm?.max_tokens ?? given.max_tokens);
-    const target = own?.manifest.llm?.target;
-    const reached = ask.found?.reached ?? (target === undefined ? null : host.reach(target));
-    const unthinking = reached?.protocol === "anthropic" && lacksThinking(given);
-    const capped = { ...ask, request: { ...given, max_tokens }, terms, unthinking };
-    const made = await checkedOf(context, capped, host, `run_${execution.slice("ex_".length)}`);
-    const limited = withTerms(made.spec, capped, context.settings.limits, own?.manifest ?? null);
-    return { spec: withPassthrough(limited, ask), model: made.model };
+    const own = named === null ? null : await servedVersion(context, named);
+    const run = `run_${execution.slice("ex_".length)}`;
+    return vendorRun(context, { ...ask, terms }, { host, own, run });
   };
   // A resumed run keeps the specification with which it began.
   const { spec, model } = begun === undefined ? await make() : { spec: begun, model: undefined };
@@ -225,27 +216,21 @@ export async function openAgentRun(
 const worksOnFiles = ({ tools }: AgentSpec): boolean =>
   tools.some(({ executor, handler }) => executor === "workspace" && !isContainerTool(handler));
 
-/** Adds what a model of the client's own protocol gets unchanged, and the skills that its provider runs. */
-function withPassthrough(
-  spec: AgentSpec,
-  { passthrough, container, hosted, skills: { native } }: AgentAsk,
-): AgentSpec {
-  if (native.length === 0) return { ...spec, beside: passthrough };
+/** What a model of the client's own protocol gets unchanged, and the skills that its provider runs. */
+function besideOf({ passthrough, container, hosted, skills: { native } }: AgentAsk): ProviderPassthrough {
+  if (native.length === 0) return passthrough;
   const id = container?.id ?? null;
   const given = native.map(({ given }) => given);
   const { headers } = passthrough;
   const betas = headers["anthropic-version"] === undefined ? { "anthropic-beta": HOSTED_BETAS } : {};
   return {
-    ...spec,
-    beside: {
-      protocol: "anthropic",
-      body: {
-        ...(passthrough.protocol === "anthropic" ? passthrough.body : {}),
-        container: { ...(id === null ? {} : { id }), skills: given },
-      },
-      tools: hosted.length === 0 ? [HOSTED_TOOL] : [...hosted],
-      headers: { ...betas, ...headers },
+    protocol: "anthropic",
+    body: {
+      ...(passthrough.protocol === "anthropic" ? passthrough.body : {}),
+      container: { ...(id === null ? {} : { id }), skills: given },
     },
+    tools: hosted.length === 0 ? [HOSTED_TOOL] : [...hosted],
+    headers: { ...betas, ...headers },
   };
 }
 
@@ -253,83 +238,66 @@ function withPassthrough(
 const HOSTED_TOOL = { type: "code_execution_20250825", name: "code_execution" };
 const HOSTED_BETAS = "code-execution-2025-08-25,skills-2025-10-02";
 
-/** @param ask `unthinking`: the provider would refuse to think about this conversation */
-async function checkedOf(
+/** The run of the request, and its model. @param own the skill that the request names as its model */
+function vendorRun(
   context: RunContext,
-  ask: AgentAsk & { unthinking: boolean },
-  host: LlmHost,
-  run: string,
+  ask: AgentAsk & { terms: CodeTerms },
+  { host, own, run }: { host: LlmHost; own: SkillVersion | null; run: string },
 ): Promise<CheckedRun> {
   const { model, request, found } = ask;
   const { local, native } = ask.skills;
-  const served = skillNamed(model);
-  const whole = local.filter(({ reference }) => reference.full);
+  const { llm } = own?.record.manifest ?? {};
+  const reached = found?.reached ?? (llm === undefined ? null : host.reach(llm.target));
+  // The provider would refuse to think about this conversation.
+  const unthinking = reached?.protocol === "anthropic" && lacksThinking(request);
   const { thinking, schema, json, sampling = {}, tools, tool_choice, max_tokens } = request;
   const options: Record<string, unknown> = {
-    ...(served === null ? { model } : { skill: served, tool_format: "native" }),
+    ...(own === null ? { model, workspace_tools: false } : {}),
     ...sampling,
-    max_tokens,
+    max_tokens: Math.min(max_tokens, llm?.max_tokens ?? max_tokens),
     messages: request.messages.flatMap(messageJson),
     skill_match: { strategy: "none" },
-    ...(ask.unthinking ? { thinking: false } : thinking === undefined ? {} : { thinking }),
+    ...(unthinking ? { thinking: false } : thinking === undefined ? {} : { thinking }),
     ...(json
       ? { output_format: schema === undefined ? "json_object" : { kind: "json_schema", ...schema } }
       : {}),
     ...(tools.length === 0 ? {} : { tools: tools.map(({ strict: _, ...tool }) => tool) }),
     ...(tool_choice === "auto" || tool_choice === "none" ? { tool_choice } : {}),
     ...(request.parallel_tool_calls === false ? { parallel_tool_calls: false } : {}),
-    ...(served === null ? { workspace_tools: false } : {}),
     ...(context.bot === null ? {} : { bot: context.bot }),
   };
-  const given = asJson(options);
-  const input = {
-    prompt: null,
-    system: null,
-    options: given,
-    publishes: false,
-    named: local,
-    answers: true,
-    ...(found === null ? {} : { choice: found.choice }),
-  } as const;
-  const checked = await checkedRun(context, host, input, { run, session: null });
-  const { spec } = checked;
-  const clients = new Set(tools.map(({ name }) => name));
-  const offered = [
-    ...whole.map(skillTool),
-    ...codeTools(context, native.length > 0 ? { ...ask, code: [] } : ask, whole),
-  ];
-  // The client's tools win over these, and these over the tools of skills.
-  const own = offered.filter(({ definition }) => !clients.has(definition.name));
-  const replaced = offered
-    .filter((tool) => !own.includes(tool))
-    .map(({ definition: { name } }) => {
-      // It names no option: no member of the request is left out.
-      const message = `Hull's tool ${name} has no effect: the request has a tool of this name.`;
-      return { code: "option_ignored", message };
-    });
-  const names = new Set(own.map(({ definition }) => definition.name));
+  const whole = local.filter(({ reference }) => reference.full);
   const shell = ask.code.includes("shell");
-  const hidden = new Set((shell ? local : whole).map(({ record }) => record.manifest.slug));
-  const folder = skillsFolder(context, spec).path;
-  const skills = spec.skills.map((skill) => {
-    if (!hidden.has(skill.name)) return skill;
-    // The model reads the skill through the shell, in its folder.
-    const dir = shell ? { dir: `${folder}/${skillPath(skill)}` } : {};
-    return { ...skill, ...dir, disable_model_invocation: true };
-  });
-  const shown = shell ? listed(skills.filter(({ name }) => hidden.has(name))) : injectedTexts(whole);
   const { system_blocks, system_listed, parallel_tool_calls } = request;
   const vendor = present({ system_blocks, system_listed, parallel_tool_calls });
-  const system = [spec.system, request.system].filter((text) => text !== "").join("\n\n") + shown;
-  const extended: AgentSpec = {
-    ...spec,
-    system: system.trim(),
+  const pause_at = ask.pauses ? Date.now() + context.settings.limits.answer_ms : undefined;
+  const input = {
+    ...(own === null ? {} : { own }),
+    prompt: null,
+    system: null,
+    options: asJson<JsonObject>(options),
+    publishes: false,
+    named: local.map((skill) => ({ ...skill, ...hiddenIn(skill, shell) })),
+    instructions: [request.system.trim(), shell ? "" : injectedTexts(whole)]
+      .filter((text) => text !== "")
+      .join("\n\n"),
+    offered: [
+      ...whole.map(skillTool),
+      ...codeTools(context, native.length > 0 ? { ...ask, code: [] } : ask, whole),
+    ],
     ...(Object.keys(vendor).length === 0 ? {} : { vendor }),
-    skills,
-    tools: [...spec.tools.filter(({ definition }) => !names.has(definition.name)), ...own],
-    ...(replaced.length === 0 ? {} : { warnings: [...replaced, ...(spec.warnings ?? [])] }),
-  };
-  return { spec: extended, model: checked.model };
+    beside: besideOf(ask),
+    answers: true,
+    answer: { most_ms: WHOLE_MS, ...defined({ pause_at }) },
+    ...(found === null ? {} : { choice: found.choice }),
+  } as const;
+  return checkedRun(context, host, input, { run, session: null });
+}
+
+/** How the model reads a skill that it does not load. */
+function hiddenIn({ reference }: LocalSkill, shell: boolean): Pick<NamedSkill, "hidden"> {
+  if (shell) return { hidden: "in its folder" };
+  return reference.full ? { hidden: "in the system text" } : {};
 }
 
 /**
@@ -351,39 +319,6 @@ function codeTools(
     );
   }
   return names.map((name) => withRequiredApproval(settings, containerTool(name, terms)));
-}
-
-/** The list of skills for a model with a shell, which reads them itself. */
-function listed(skills: readonly AgentSkill[]): string {
-  if (skills.length === 0) return "";
-  const lines = skills.map(
-    ({ name, description, dir = "" }) => `- ${name}: ${description} (${dir}/SKILL.md)`,
-  );
-  return `\n\n# Skills\n\nRead a skill's SKILL.md with the shell before you do what it is for.\n\n${lines.join("\n")}`;
-}
-
-/**
- * A run whose last text is the answer, like that of a served skill.
- * @param own of the skill that is run, whose limits hold too
- */
-function withTerms(
-  spec: AgentSpec,
-  { request, pauses }: AgentAsk,
-  { answer_ms }: Settings["limits"],
-  own: Manifest | null,
-): AgentSpec {
-  const { llm, deadline_ms = WHOLE_MS } = own ?? {};
-  const { max_tool_output_bytes = MAX_TOOL_OUTPUT_BYTES } = llm ?? {};
-  const max_tool_rounds = toolRounds(llm?.max_tool_rounds, own !== null && worksOnFiles(spec));
-  const whole = Math.min(deadline_ms, WHOLE_MS);
-  const run = pauses ? { ...spec, pause_at: Date.now() + answer_ms } : spec;
-  const served = {
-    max_tool_rounds,
-    max_tool_output_bytes,
-    json: request.json,
-    max_tokens: request.max_tokens,
-  };
-  return withServedTerms(run, served, { at: Date.now() + whole, ms: whole });
 }
 
 async function pass(given: RunEvent, listener: AgentListener): Promise<void> {

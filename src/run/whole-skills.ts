@@ -1,5 +1,5 @@
-/** Skills whose whole text is part of the system text, as LiteLLM's clients know them. */
-import type { AgentTool } from "../engine/agent/spec.ts";
+/** Skills that a model of a vendor's client does not load: their text, or their place, is part of the system text. */
+import type { AgentSkill, AgentTool } from "../engine/agent/spec.ts";
 import { isObject } from "../skill/json.ts";
 import { parsedJson } from "../skill/json-depth.ts";
 import type { JsonObject } from "../skill/manifest.ts";
@@ -40,9 +40,18 @@ function parametersOf({ parameters }: JsonObject = {}): JsonObject {
   return isObject(given) && Object.keys(given).length > 0 ? given : empty;
 }
 
-/** The texts of the skills, as the end of a system text. */
+/** The texts of the skills, as the end of a system text. LiteLLM's clients expect this form. */
 export function injectedTexts(skills: readonly LocalSkill[]): string {
   if (skills.length === 0) return "";
   const texts = skills.map(({ label, record: { body } }) => `## Skill: ${label}\n\n${body.trim()}`);
-  return `\n\n---\n\n# Available Skills\n\n${texts.join("\n\n---\n\n")}`;
+  return `---\n\n# Available Skills\n\n${texts.join("\n\n---\n\n")}`;
+}
+
+/** The list of skills for a model that reads them itself, through the shell. */
+export function listedInShell(skills: readonly AgentSkill[]): string {
+  if (skills.length === 0) return "";
+  const lines = skills.map(
+    ({ name, description, dir = "" }) => `- ${name}: ${description} (${dir}/SKILL.md)`,
+  );
+  return `# Skills\n\nRead a skill's SKILL.md with the shell before you do what it is for.\n\n${lines.join("\n")}`;
 }

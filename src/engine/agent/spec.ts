@@ -192,12 +192,10 @@ export interface ServedTerms {
   max_tool_rounds: number;
   /** Limit of the answers of handlers and MCP tools; commands have the limit of their skill. */
   max_tool_output_bytes: number;
-  /** Ask for JSON if the provider has such a mode. */
-  json: boolean;
   max_tokens: number;
-  /** How much the model thinks. Absent: the provider's default. */
+  /** In runs that earlier versions of Hull began: what `called`, `call` and `skill_limits` say. */
+  json?: boolean;
   thinking?: Thinking;
-  /** Time limit of each model call, and of the silence within one. Absent: the run's options say them, or the deployment. */
   timeout_ms?: number;
   idle_timeout_ms?: number;
 }
@@ -243,10 +241,10 @@ export interface AgentSpec {
   /** Set for a call of a skill, which is answered with the model's last text. Absent: the answer is a document. */
   served?: ServedTerms;
   /**
-   * The run is a call of the skill's own route in a session: a budget that refuses a model call is an error, as it is
-   * there. `json`: as in `served`. Absent: it is not such a call.
+   * The run is a call of the skill's own route: a budget that refuses a model call is an error. `json`: Hull asks for JSON
+   * if the provider has such a mode. Absent: it is not such a call, or an earlier version began it outside of a session.
    */
-  called?: Pick<ServedTerms, "json">;
+  called?: { json: boolean };
   /** Limits of the run's own skill that are not among its options. Absent: it has no such skill, or an older version began it. */
   skill_limits?: SkillLimits;
   /**

@@ -4,7 +4,7 @@ import * as z from "zod/mini";
 import { finishReason } from "../../engine/agent/served-answer.ts";
 import { RUN_STATUSES, type RunStatus } from "../../engine/run-status.ts";
 import { ModelRefused, ProviderEmptyAnswer, ToolRoundsExhausted } from "../../errors/provider.ts";
-import { toolRounds } from "../../run/agent/served-terms.ts";
+import { toolRounds } from "../../run/agent/skill-terms.ts";
 import { takesAnyFile } from "../../run/agent/workspace-option.ts";
 import { endHeaders, usageHeader } from "../../run/end-headers.ts";
 import type { RunInput } from "../../run/handle.ts";

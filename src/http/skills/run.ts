@@ -84,7 +84,8 @@ export async function runSkill(
     answer = await answerCall(context, form, call, {
       name: mode === "static-file" ? null : slug,
       about: { skill: slug, mode },
-      run: (handle) => whileInput({ work: perform({ ...handle, record, input }), state }),
+      run: (handle) =>
+        whileInput({ work: perform({ ...handle, record, digest: card.version, input }), state }),
       done: (output) => ({ ...output?.done, duration_ms: context.durationMs, ...context.timings }),
       begin: (execution) => {
         const asked = { version: card.version, record, sent, whole };

@@ -28,7 +28,6 @@ import type { CallWatcher, LlmHost } from "../../llm/host.ts";
 import { exchangeTerms, nothingToAnswer } from "../../llm/prepare.ts";
 import type { CallFigures } from "../../llm/result.ts";
 import { systemClock } from "../../model/clock.ts";
-import { isNamed } from "../../skill/interface-fields.ts";
 import { asJson, isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject, ModelTarget, SkillRecord } from "../../skill/manifest.ts";
 import { runCommandTool } from "../../tool/command.ts";
@@ -219,7 +218,6 @@ async function callModel(
     ...(first_byte_ms === undefined ? {} : { timeout_ms: first_byte_ms, whole: false }),
     ...(spec.skill_max_tokens === true ? { max_tokens_given: null } : {}),
     ...(served === undefined ? {} : { stream: watcher.onText !== undefined }),
-    ...(served?.timeout_ms === undefined ? {} : { whole: isNamed(served.timeout_ms) }),
     ...(served === undefined && called === undefined ? {} : { retries: null }),
   };
   const sentinel = spec.persistent ? spec.done_sentinel : null;

@@ -1,8 +1,15 @@
 /** Turns the request of a run into its specification. */
 import { droppedTools, intersectPolicies } from "../../engine/agent/policy.ts";
-import { skillsOf } from "../../engine/agent/skill-text.ts";
-import type { AgentSkill, AgentSpec, RunPolicies } from "../../engine/agent/spec.ts";
+import type {
+  AgentSkill,
+  AgentSpec,
+  AgentTool,
+  RunPolicies,
+  ServedTerms,
+  VendorTerms,
+} from "../../engine/agent/spec.ts";
 import type { Fault } from "../../engine/fault.ts";
+import type { Part, ProviderPassthrough } from "../../engine/messages.ts";
 import { readSearchOption } from "../../engine/tool-vault/option.ts";
 import type { Settings } from "../../env.ts";
 import { InvalidRequest, ToolsRejected } from "../../errors/llm.ts";
@@ -15,25 +22,26 @@ import type { RunRequest } from "../../session/conversation/rpc.ts";
 import { defined } from "../../skill/json.ts";
 import type { JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
-import { ownInstructions } from "../own-skill.ts";
+import { ownFiles, ownInstructions } from "../own-skill.ts";
 import { readToolConfigs } from "../tool-config.ts";
+import { listedInShell } from "../whole-skills.ts";
 import { daemonOptions, resumedFrom } from "./daemon-options.ts";
 import { runHooks } from "./hooks.ts";
 import { ignoredOptions } from "./ignored-options.ts";
 import { divide, type RunOptions, readRunOptions, runOptionNames } from "./option-shapes.ts";
 import { chosenModel, modelOfCall, type RunModel } from "./run-model.ts";
 import { collectTools, type NamedSkill } from "./run-tools.ts";
-import { toolRounds } from "./served-terms.ts";
 import {
   effortOf,
   fallbackOf,
   ignoredEffort,
   limitsOf,
   roundsOfSkill,
+  toolRounds,
   withSkill,
   withSkillLimits,
 } from "./skill-terms.ts";
-import { ownSkill, readSkills, servedSkill } from "./skills.ts";
+import { readSkills, type SkillVersion, servedSkill, servedVersion, skillOf } from "./skills.ts";
 import { profileOf, specOf } from "./spec-of.ts";
 import { forcesNativeSearch, runVault } from "./vault.ts";
 import { skillsWithFolders, withheldWorkspaceTools } from "./workspace-option.ts";
@@ -54,6 +62,21 @@ export async function optionFaults({
 }
 
 export interface RunInput extends RunRequest {
+  /** Set for a run whose last text is the answer. Absent: the answer is a document. */
+  answer?: AnswerTerms;
+  /** The skill that the run executes. Absent: the option `skill` names it, if there is one. */
+  own?: SkillVersion;
+  /** What the user says, if that is more than the prompt. */
+  content?: Part[];
+  /** System text that follows that of the run's own skill. Absent: none. */
+  instructions?: string;
+  /**
+   * Tools that Hull adds for a vendor's client: they win over tools of skills, and the request's own tools win over
+   * them. Absent: none.
+   */
+  offered?: readonly AgentTool[];
+  vendor?: VendorTerms;
+  beside?: ProviderPassthrough;
   /** The result of `readToolConfigs` for the option, if it was read earlier. */
   toolConfigs?: JsonObject;
   /** Skills that are available in addition to those that the options name. Absent: none. */
@@ -62,6 +85,12 @@ export interface RunInput extends RunRequest {
   answers?: true;
   /** The choice of `host` for these options, if it was made earlier. */
   choice?: ModelChoice;
+}
+
+/** The terms of a run whose last text is the answer: a call of a served skill, or of one of the vendors' APIs. */
+interface AnswerTerms extends Pick<ServedTerms, "inputs">, Pick<AgentSpec, "pause_at"> {
+  /** The most time for the whole request, in ms. Absent: only the run's skill limits it. */
+  most_ms?: number;
 }
 
 /** A run's specification, and the model that was chosen and read for it. */
@@ -105,15 +134,17 @@ export async function checkedRun(
   at: { run: string; session: string | null },
 ): Promise<CheckedRun> {
   const { run: run_id, session: session_id } = at;
+  const { answer, content, named = [], vendor, beside } = input;
   const request = await readRequest(context, host, input, session_id);
   const { options, given, asked, call, served, choice } = request;
   const found = await collectTools(context, {
     ...request,
-    named: input.named ?? [],
+    named,
+    offered: input.offered ?? [],
     publishes: input.publishes,
     answers: session_id !== null || input.answers === true,
   });
-  const { records, tools } = found;
+  const { records, tools, files } = found;
   const profile = profileOf(options.profile);
   checkSearch(call);
   const configs = input.toolConfigs ?? (await readToolConfigs(context, records, options.tool_configs));
@@ -143,24 +174,33 @@ export async function checkedRun(
     ...ignoredOptions(options, call, { session: session_id, skills: found.skills.length }),
     ...withheldWorkspaceTools(context, options.workspace_tools, records),
   ];
-  const files = tools.some(({ executor }) => executor === "workspace");
-  const folders = skillsWithFolders(context, session_id, {
+  const inShell = new Set(
+    named.flatMap(({ record, hidden }) => (hidden === "in its folder" ? [record.manifest.slug] : [])),
+  );
+  const { own_skill, ...folders } = skillsWithFolders(context, session_id, {
     skills: found.skills,
     own: request.own_skill,
-    tools: files,
+    tools: files || inShell.size > 0,
   });
   const stated = roundsOfSkill(options, served);
-  const rounds = called.called === undefined ? stated : toolRounds(stated, files);
-  const limited = withSkillLimits(options, served, rounds);
+  const rounds = called.called === undefined && answer === undefined ? stated : toolRounds(stated, files);
+  const limited = withSkillLimits(answer === undefined ? options : { ...WHOLE, ...options }, served, rounds);
   const { skill_catalogue_tokens = context.settings.skill_catalogue_tokens } = options;
   const spec: AgentSpec = {
     ...specOf(limited, {
       run_id,
       session_id,
-      system: systemText(said.system, folders, { session_id, input: input.prompt ?? "" }),
-      prompt: resumed?.prompt ?? said.added,
+      system: joined([
+        said.system,
+        instructionsOf(own_skill, folders.skills, { session_id, input: input.prompt ?? "" }),
+        input.instructions ?? "",
+        listedInShell(folders.skills.filter(({ name }) => inShell.has(name))),
+      ]),
+      prompt: content === undefined ? (resumed?.prompt ?? said.added) : [{ role: "user", content }],
       tools,
-      tool_format: toolFormatOf(call, choice, request.own),
+      // A caller that gets the text of a served skill cannot tell calls in it from the answer.
+      tool_format:
+        answer !== undefined && served !== null ? "native" : toolFormatOf(call, choice, request.own),
       skills: folders.skills,
       profile,
       policies: policiesOf(context.settings, options),
@@ -168,14 +208,17 @@ export async function checkedRun(
       call: { ...retries, ...withoutInput(asked) },
     }),
     ...called,
+    ...(answer === undefined ? {} : answered(answer, served, toolRounds(stated, files), model.options)),
+    ...defined({ vendor, beside, skills_key: folders.skills_key, pause_at: answer?.pause_at }),
     ...toolOptions(call),
     ...defined({ max_tool_rounds: rounds, prefill: call.prefill, skill_catalogue_tokens }),
     total_budget_usd: call.budget?.total_budget_usd ?? null,
-    ...folders,
+    // A model without tools cannot read files, so the instructions must do without them.
+    ...(own_skill === undefined || (answer !== undefined && lacksTools(choice)) ? {} : { own_skill }),
     ...(served === null ? {} : { agent: served.manifest.slug, ...fallback, ...limitsOf(served, call) }),
     ...(found.servers.length === 0 ? {} : { mcp_servers: [...found.servers] }),
     ...(configs === null ? {} : { tool_configs: configs }),
-    ...deadlineIn(limited.deadline_ms),
+    ...deadlineOf(context, limited, served, answer),
     daemon: options.daemon === true ? { ...daemonOptions(options, session_id), ...resumed?.daemon } : null,
     ...(model.routing === null ? {} : { routing: model.routing }),
     ...(model.structured === null ? {} : { structured: true as const }),
@@ -185,6 +228,29 @@ export async function checkedRun(
   const further = warned.length === 0 ? {} : { warnings: warned };
   return { spec: { ...spec, ...further, hooks: runHooks(spec, records) }, model };
 }
+
+/** Options of a run whose last text is the answer: Hull shortens, counts and archives nothing. */
+const WHOLE = {
+  loop_detect_warn: 0,
+  auto_compact: false,
+  tool_output_max_chars: Number.MAX_SAFE_INTEGER,
+} satisfies RunOptions;
+
+/** Limit of the results of tools where no skill says one. */
+const MAX_TOOL_OUTPUT_BYTES = 256 * 1024;
+
+function answered(
+  { inputs }: AnswerTerms,
+  served: SkillRecord | null,
+  max_tool_rounds: number,
+  { max_tokens = 0 }: CallOptions,
+): Pick<AgentSpec, "served"> {
+  const { max_tool_output_bytes = MAX_TOOL_OUTPUT_BYTES } = served?.manifest.llm ?? {};
+  return { served: { max_tool_rounds, max_tool_output_bytes, max_tokens, ...defined({ inputs }) } };
+}
+
+const lacksTools = ({ capabilities }: ModelChoice): boolean =>
+  capabilities.matched && !capabilities.native_tools;
 
 /** Reads the options, finds the skill that the run executes, and chooses the model. @throws as `checkedRun` */
 async function readRequest(
@@ -197,8 +263,9 @@ async function readRequest(
   const read = readRunOptions(run);
   if ("faults" in read) throw refused(read.faults);
   const { options } = read;
-  const skill = options.skill === undefined ? null : await ownSkill(context, options.skill);
-  const asked = skill === null ? given : withSkill(given, skill.record);
+  const own = input.own ?? (options.skill === undefined ? null : await servedVersion(context, options.skill));
+  const record = own?.record ?? null;
+  const asked = record === null ? given : withSkill(given, record);
   const model = readOptions(asked, (name) => host.isProvider(name), runOptionNames());
   if ("faults" in model) throw refused(model.faults);
   checkConflicts(model.options);
@@ -207,7 +274,7 @@ async function readRequest(
   const { thinking, reasoning_effort } = model.options;
   const says = thinking !== undefined || reasoning_effort !== undefined;
   const { target, capabilities } = choice;
-  const thinks = skill === null || says ? null : skill.record;
+  const thinks = says ? null : record;
   const effort = thinks === null ? {} : effortOf(thinks, capabilities);
   return {
     options,
@@ -215,8 +282,8 @@ async function readRequest(
     asked: { ...asked, ...effort },
     call: { ...model.options, ...effort },
     own: model.own,
-    served: skill?.record ?? null,
-    own_skill: skill?.skill ?? null,
+    served: record,
+    own_skill: own && { ...skillOf(context, own.record, own.digest), files: ownFiles(own.record) },
     choice,
     warnings: thinks === null ? [] : ignoredEffort(thinks, { model: target.model, capabilities }),
   };
@@ -228,24 +295,31 @@ function checkSearch({ tool_search }: CallOptions): void {
   if (search !== null && "faults" in search) throw refused(search.faults);
 }
 
-/** The system text of the request, followed by the instructions of the run's own skill. */
-function systemText(
-  given: string,
-  { own_skill, skills }: Pick<AgentSpec, "own_skill" | "skills">,
+/** The instructions of the run's own skill; empty: it has none. */
+const instructionsOf = (
+  own: AgentSkill | undefined,
+  others: readonly AgentSkill[],
   reader: { session_id: string | null; input: string },
-): string {
-  const instructions =
-    own_skill === undefined
-      ? ""
-      : ownInstructions(own_skill, { ...reader, skills: skillsOf({ own_skill, skills }) });
-  return [given, instructions].filter((text) => text.trim() !== "").join("\n\n");
-}
+): string => (own === undefined ? "" : ownInstructions(own, { ...reader, skills: [own, ...others] }));
+
+const joined = (texts: readonly string[]): string => texts.filter((text) => text.trim() !== "").join("\n\n");
 
 const calledIn = ({ called }: RunRequest, served: SkillRecord | null): Pick<AgentSpec, "called"> =>
   called === true ? { called: { json: served?.manifest.output === "json" } } : {};
 
-const deadlineIn = (ms: number | undefined): Pick<AgentSpec, "deadline"> =>
-  ms === undefined ? {} : { deadline: { at: Date.now() + ms, ms } };
+/** An answer's time counts from the beginning of the request. */
+function deadlineOf(
+  { startedAt }: RunContext,
+  { deadline_ms }: RunOptions,
+  served: SkillRecord | null,
+  answer: AnswerTerms | undefined,
+): Pick<AgentSpec, "deadline"> {
+  if (answer === undefined)
+    return deadline_ms === undefined ? {} : { deadline: { at: Date.now() + deadline_ms, ms: deadline_ms } };
+  const { most_ms = Number.POSITIVE_INFINITY } = answer;
+  const ms = Math.min(served?.manifest.deadline_ms ?? most_ms, most_ms);
+  return { deadline: { at: startedAt + ms, ms } };
+}
 
 /** Leaves out options that the specification stores as members of its own. */
 function withoutInput<

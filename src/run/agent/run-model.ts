@@ -1,10 +1,9 @@
 /** The model of a run, and what its options put into every request. */
-import type { AgentSpec, ServedTerms } from "../../engine/agent/spec.ts";
+import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { LlmHost, ModelChoice } from "../../llm/host.ts";
 import { type CallOptions, readOptions } from "../../llm/options.ts";
 import { fallbacks, type RequestSettings, refused, settingsFor } from "../../llm/prepare.ts";
 import { readStructured, type Structured } from "../../llm/structured.ts";
-import { defined } from "../../skill/json.ts";
 import type { JsonObject, ModelTarget } from "../../skill/manifest.ts";
 
 export interface RunModel {
@@ -23,8 +22,6 @@ export interface RunModel {
  * accepted
  */
 export function modelOf(spec: AgentSpec, host: LlmHost): RunModel {
-  // A run of a served skill may still have options of its own.
-  if (spec.served !== undefined && Object.keys(spec.call).length === 0) return servedModel(spec, spec.served);
   const read = readOptions(spec.call, (name) => host.isProvider(name));
   if ("faults" in read) throw refused(read.faults);
   const choice = {
@@ -37,10 +34,9 @@ export function modelOf(spec: AgentSpec, host: LlmHost): RunModel {
 /** The model, which is asked for JSON if the run is the call of a skill that answers with it. */
 export function modelOfCall({ called }: Pick<AgentSpec, "called">, model: RunModel): RunModel {
   if (called?.json !== true) return model;
-  return { ...model, settings: (target) => ({ ...model.settings(target), ...JSON_AS_TEXT }) };
+  const asked = { json: true, json_as_text: true } as const;
+  return { ...model, settings: (target) => ({ ...model.settings(target), ...asked }) };
 }
-
-const JSON_AS_TEXT = { json: true, json_as_text: true } as const;
 
 /** @param further targets in addition to those that the options name */
 export function chosenModel(
@@ -71,24 +67,4 @@ export function withAnswering(
 ): JsonObject {
   if (routing.fallback_chain === undefined) return routing;
   return { ...routing, answered_by: { provider, ...(model === undefined ? {} : { model }) } };
-}
-
-/** The model and request settings of a served skill. */
-function servedModel(
-  { model, fallback = [] }: AgentSpec,
-  { max_tokens, timeout_ms, idle_timeout_ms, json, thinking }: ServedTerms,
-): RunModel {
-  const settings = {
-    max_tokens,
-    ...(json ? JSON_AS_TEXT : { json }),
-    ...(thinking === undefined ? {} : { thinking }),
-  };
-  return {
-    options: defined({ max_tokens, timeout_ms, idle_timeout_ms }),
-    own: {},
-    structured: null,
-    routing: null,
-    targets: [{ provider: model.provider, model: model.model }, ...fallback],
-    settings: () => settings,
-  };
 }

@@ -22,13 +22,13 @@ import { ignored } from "./ignored-options.ts";
 import { readServersOption } from "./mcp-option.ts";
 import type { RunOptions } from "./option-shapes.ts";
 import { toolsOfSkill, withSkillTools } from "./skill-tools.ts";
-import { readSkills, skillOf, toolsOf } from "./skills.ts";
+import { readSkills, type SkillVersion, skillOf, toolsOf } from "./skills.ts";
 import { workspaceToolsOf } from "./workspace-option.ts";
 
 /** A skill that is available although the options do not name it. */
-export interface NamedSkill {
-  record: SkillRecord;
-  digest: string;
+export interface NamedSkill extends SkillVersion {
+  /** The model does not load it: it reads the skill in the system text, or through the shell. Absent: it loads it. */
+  hidden?: "in the system text" | "in its folder";
 }
 
 interface ToolSources {
@@ -37,6 +37,8 @@ interface ToolSources {
   /** The skill that the run executes; `null`: none. */
   served: SkillRecord | null;
   named: readonly NamedSkill[];
+  /** See `RunInput`. */
+  offered: readonly AgentTool[];
   /** Whether the caller may store skills. */
   publishes: boolean;
   /** Whether a client can answer calls of its own tools. */
@@ -52,11 +54,13 @@ interface RunTools {
   /** MCP servers that the request defines. */
   servers: readonly McpServer[];
   warnings: Warning[];
+  /** Whether the run has workspace tools, not counting those that `offered` names. */
+  files: boolean;
 }
 
 /** @throws InputInvalid with a path per finding, InvalidRequest, SkillNotFound */
 export async function collectTools(context: RunContext, sources: ToolSources): Promise<RunTools> {
-  const { options, served, named, publishes, answers } = sources;
+  const { options, served, named, offered: own, publishes, answers } = sources;
   const { settings } = context;
   const listed = await readSkills(context, options.skills);
   const records = distinct(served === null ? listed.records : [served, ...listed.records]);
@@ -76,7 +80,7 @@ export async function collectTools(context: RunContext, sources: ToolSources): P
     served,
   });
   checkTools(tools, { answers, daemon: options.daemon === true, hosted: settings.host !== undefined });
-  const skills = [...listed.skills, ...named.map(({ record, digest }) => skillOf(context, record, digest))];
+  const skills = [...listed.skills, ...named.map((skill) => namedSkill(context, skill))];
   const taken = [
     ...replaced.map(({ definition: { name } }) =>
       ownTool(name === SUB_AGENT ? "sub_agents" : "dynamic_tools", name),
@@ -85,7 +89,30 @@ export async function collectTools(context: RunContext, sources: ToolSources): P
       ? LEDGER_OPTIONS.flatMap((name) => (options[name] === undefined ? [] : [ownTool(name, LEDGER_TOOL)]))
       : []),
   ];
-  return { skills, records, tools, servers: servers.brought.servers, warnings: [...taken, ...warnings] };
+  const lost = own.filter((tool) => tools.some((one) => one.executor === "client" && isNamesake(one, tool)));
+  const won = own.filter((tool) => !lost.includes(tool));
+  return {
+    skills,
+    records,
+    tools: [...tools.filter((tool) => won.every((one) => !isNamesake(one, tool))), ...won],
+    servers: servers.brought.servers,
+    warnings: [...lost.map(replacedTool), ...taken, ...warnings],
+    files: tools.some(({ executor }) => executor === "workspace"),
+  };
+}
+
+const isNamesake = (one: AgentTool, other: AgentTool): boolean =>
+  one.definition.name === other.definition.name;
+
+/** It names no option: no member of the request is left out. */
+const replacedTool = ({ definition: { name } }: AgentTool): Warning => ({
+  code: "option_ignored",
+  message: `Hull's tool ${name} has no effect: the request has a tool of this name.`,
+});
+
+function namedSkill(context: RunContext, { record, digest, hidden }: NamedSkill): AgentSkill {
+  const skill = skillOf(context, record, digest);
+  return hidden === undefined ? skill : { ...skill, disable_model_invocation: true };
 }
 
 /** The options of which each makes the tool `task_ledger`. */

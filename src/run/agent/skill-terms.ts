@@ -1,4 +1,4 @@
-/** Options that a run takes from the skill that it executes: the model, the limits and the rounds of tools. */
+/** What a run takes from the skill that it executes: the model, the limits and the rounds of tools. */
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { Warning } from "../../engine/messages.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
@@ -59,24 +59,36 @@ export const roundsOfSkill = (options: RunOptions, served: SkillRecord | null): 
     ? served?.manifest.llm?.max_tool_rounds
     : undefined;
 
+/** Rounds of tools of a served skill whose manifest names no number. */
+const TOOL_ROUNDS = 10;
+/** The same for a run with workspace tools: work on files takes more rounds than an answer. */
+const ROUNDS_WITH_FILES = 50;
+
+/**
+ * The rounds of tools after which a call of a served skill may only answer.
+ * @param stated `max_tool_rounds` of its manifest
+ * @param files whether its run has workspace tools
+ */
+export const toolRounds = (stated: number | undefined, files: boolean): number =>
+  stated ?? (files ? ROUNDS_WITH_FILES : TOOL_ROUNDS);
+
 /**
  * Adds the rounds, the time and the length of results that the skill's manifest sets, unless the options do. For a
  * daemon, the rounds apply to each wake, and the time of one call does not apply.
- * @param rounds from `roundsOfSkill`
+ * @param rounds after which the run may only answer; `undefined`: it has no such limit
  */
 export function withSkillLimits(
   options: RunOptions,
   served: SkillRecord | null,
   rounds: number | undefined,
 ): RunOptions {
-  if (served === null) return options;
-  const { timeout_ms, deadline_ms } = served.manifest;
+  const { timeout_ms = 0, deadline_ms } = served?.manifest ?? {};
   const usual = options.daemon === true || deadline_ms === usualDeadline(timeout_ms);
   return {
     ...(rounds === undefined ? {} : { max_iterations: rounds + 1 }),
-    ...(usual ? {} : { deadline_ms }),
+    ...(usual || deadline_ms === undefined ? {} : { deadline_ms }),
     // `max_tool_output_bytes` limits them.
-    tool_output_max_chars: Number.MAX_SAFE_INTEGER,
+    ...(served === null ? {} : { tool_output_max_chars: Number.MAX_SAFE_INTEGER }),
     ...options,
   };
 }

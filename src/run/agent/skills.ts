@@ -17,7 +17,7 @@ import type { Card, Json, SkillRecord } from "../../skill/manifest.ts";
 import { signatureFault } from "../../skill/trust.ts";
 import type { RunContext } from "../context.ts";
 import { serversUsed } from "../mcp/owner.ts";
-import { listedFiles, ownFiles } from "../own-skill.ts";
+import { listedFiles } from "../own-skill.ts";
 import { takeSlot } from "../slot.ts";
 import { checkTrust } from "../trust.ts";
 import { namedSkill } from "../v1-skills.ts";
@@ -122,7 +122,7 @@ export async function countedSkill(
   begun: AgentSpec | undefined,
   named: unknown,
 ): Promise<string | null> {
-  if (begun !== undefined) return begun.own_skill?.name ?? null;
+  if (begun !== undefined) return begun.agent ?? begun.own_skill?.name ?? null;
   return typeof named === "string" ? ((await servedCard(context, named))?.slug ?? null) : null;
 }
 
@@ -163,20 +163,14 @@ export async function runSlot(
   return takeSlot(context, record.manifest, runId, begun !== undefined);
 }
 
-/** The served skill that a run is. @throws SkillNotFound */
-export async function ownSkill(
-  context: RunContext,
-  slug: string,
-): Promise<{ record: SkillRecord; skill: AgentSkill }> {
-  const { record, digest } = await servedVersion(context, slug);
-  return { record, skill: { ...skillOf(context, record, digest), files: ownFiles(record) } };
+/** A version of a skill. */
+export interface SkillVersion {
+  record: SkillRecord;
+  digest: string;
 }
 
 /** The version of a skill that a run gets: the pinned one, else the served one. @throws SkillNotFound */
-async function servedVersion(
-  context: RunContext,
-  slug: string,
-): Promise<{ record: SkillRecord; digest: string }> {
+export async function servedVersion(context: RunContext, slug: string): Promise<SkillVersion> {
   const { pinned } = context;
   const kept = pinned !== undefined && Object.hasOwn(pinned.digests, slug) ? pinned.digests[slug] : undefined;
   if (kept !== undefined) {
@@ -197,10 +191,7 @@ async function servedVersion(
  * skill with this id or name.
  * @throws SkillNotFound
  */
-export async function listedVersion(
-  context: RunContext,
-  name: string,
-): Promise<{ record: SkillRecord; digest: string }> {
+export async function listedVersion(context: RunContext, name: string): Promise<SkillVersion> {
   try {
     return await servedVersion(context, name);
   } catch (error) {
@@ -232,8 +223,7 @@ function signatureOf({ settings }: RunContext, record: SkillRecord): Pick<AgentS
   return { signature: { signer: signature.signer, trusted } };
 }
 
-/** @param digest absent if the run already has the record */
-export function skillOf(context: RunContext, record: SkillRecord, digest?: string): AgentSkill {
+export function skillOf(context: RunContext, record: SkillRecord, digest: string): AgentSkill {
   const { manifest, body } = record;
   const servers = serversUsed(context, record);
   const { activation = {} } = manifest;
@@ -249,7 +239,7 @@ export function skillOf(context: RunContext, record: SkillRecord, digest?: strin
     disable_model_invocation: activation.disable_model_invocation ?? false,
     on_activate: hook(activation.on_activate),
     on_deactivate: hook(activation.on_deactivate),
-    ...(digest === undefined ? {} : { digest }),
+    digest,
     ...(activation.user_invocable === false ? { user_invocable: false } : {}),
     ...(servers.length === 0 ? {} : { mcp: servers }),
     ...(activation.context === "fork" ? { fork: true as const } : {}),

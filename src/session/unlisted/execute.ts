@@ -47,9 +47,10 @@ export async function executeCall(
   const operation = operationOf(known.call);
   if (operation !== null) return runOperation(await handleOf(known, attempt, environment, { operation }));
   const { registry } = environment.deployment;
-  const record = await registry.skill(known.call.digest);
+  const { digest } = known.call;
+  const record = await registry.skill(digest);
   const { slug, mode } = record.manifest;
-  return runMode({ ...(await handleOf(known, attempt, environment, { skill: slug, mode })), record });
+  return runMode({ ...(await handleOf(known, attempt, environment, { skill: slug, mode })), record, digest });
 }
 
 /** @param what members of the event `start` */
