@@ -16,13 +16,15 @@ const [GPT, CLAUDE] = ["gpt-4o", "claude-sonnet-4-5"];
 
 let bodies: FakeRequest["body"][];
 let turns: FakeTurn[];
-/** Texts of the requests that a host got. */
+/** Texts of the requests that a host got, and what it answers. */
 let asked: string[];
+let decided: unknown;
 const TOOL = "tools: [{name: now, description: Tells the time, command: [date]}]\n";
 const thoughtful = (name: string, model: string): string =>
   `---\nname: ${name}\ndescription: Test.\nprovider: openai\nmodel: ${model}\neffort: high\n---\nThink.\n`;
+const TALK = { name: "talk", description: "Talks", script: "talk.js", parameters: {} };
 const TALKS = {
-  "tools.json": JSON.stringify([{ name: "talk", description: "Talks", script: "talk.js", parameters: {} }]),
+  "tools.json": JSON.stringify([TALK]),
   "talk.js": 'export default () => "a ".repeat(30_000);',
 };
 const LIMITS = [2048, 40_000];
@@ -31,6 +33,8 @@ const talkative = (bytes: number) => ({
   "SKILL.md": `---\nname: cuts-${bytes}\ndescription: d\nprovider: anthropic\nmax_tool_output_bytes: ${bytes}\n---\nTalk.\n`,
   ...TALKS,
 });
+const READER =
+  "---\nname: reader\ndescription: d\nprovider: openai\nmodel: gpt-4o\nworkspace_tools: false\n---\nAnswer from notes.md.\n";
 beforeAll(() =>
   client.publish({
     cat: mockSkill("cat"),
@@ -47,6 +51,12 @@ beforeAll(() =>
         "---\nname: careful\ndescription: d\nprovider: openai\nmodel: gpt-4o\noutput: json\n---\nAnswer in JSON.\n",
       ...TALKS,
     },
+    reader: { "SKILL.md": READER, "notes.md": "Notes." },
+    busy: {
+      "SKILL.md": READER.replace("reader", "busy"),
+      ...TALKS,
+      "tools.json": JSON.stringify(["say", "talk"].map((name) => ({ ...TALK, name }))),
+    },
     usual: "---\nname: usual\ndescription: d\nprovider: anthropic\n---\nAnswer.\n",
   }),
 );
@@ -54,11 +64,12 @@ beforeEach(() => {
   bodies = [];
   turns = [];
   asked = [];
+  decided = "booked";
   vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
     const request = new Request(input, init);
     if (request.url.startsWith(HOST)) {
       asked.push(await request.text());
-      return Response.json("booked");
+      return Response.json(decided);
     }
     const body = await request.json<FakeRequest["body"]>();
     bodies.push(body);
@@ -233,6 +244,50 @@ describe("a skill", () => {
     const told = `${answer.headers.get("x-hull-warnings")} ${await answer.text()}`;
     expect(told).toContain("option_ignored");
     if (!told.startsWith("option_ignored")) expect(told).toContain("effort has no effect: the model gpt-4o");
+  });
+
+  /** Objects of sessions have settings of their own. */
+  const configurable = surfaces.filter(([name]) => name !== "a sub-agent" && name !== "a run of a session");
+  const ruled = (rule: object) =>
+    new Client({
+      ...KEYS,
+      HULL_LLM: JSON.stringify({
+        llm: { model_defaults: { "gpt-4o": { temperature: 0.3 } } },
+        capabilities: { provider: { openai: [{ model_match: "gpt-4o", ...rule }] } },
+      }),
+    });
+
+  it.each(configurable)("gets the parameters of [llm.model_defaults]: %s", async (_, asked) => {
+    const answer = await ruled({ native_tools: true }).post(...asked("echo"));
+    expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining("Done.")]);
+    expect(bodies[0]).toMatchObject({ temperature: 0.3 });
+  });
+
+  it.each(configurable)("warns of more tools than its model takes: %s", async (_, asked) => {
+    const answer = await ruled({ native_tools: true, max_tools: 1 }).post(...asked("busy"));
+    const told = `${answer.headers.get("x-hull-warnings")} ${await answer.text()}`;
+    expect([answer.status, told]).toEqual([200, expect.stringContaining("too_many_tools")]);
+  });
+
+  it.each(configurable)("offers no reading of files to a model without tools: %s", async (_, asked) => {
+    const answer = await ruled({ native_tools: false }).post(...asked("reader"));
+    expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining("Done.")]);
+    expect(bodies[0]).not.toHaveProperty("tools");
+  });
+
+  it.each(configurable)("asks the host delegate before a call that needs an approval: %s", async (_, ask) => {
+    const HULL_CONFIG = JSON.stringify({ host: { url: HOST }, approvals: { skills: { careful: "safe" } } });
+    const hosted = new Client({ ...KEYS, HULL_CONFIG });
+    for (const decision of ["approve", "deny"]) {
+      [asked, bodies] = [[], []];
+      decided = { decision, reason: "Not today." };
+      turns = [{ tool_calls: [{ name: "talk", arguments: {} }] }, { text: '{"done": true}' }];
+      const answer = await hosted.post(...ask("careful"));
+      expect([answer.status, await answer.text()]).toMatchObject([200, expect.stringContaining("done")]);
+      expect(asked).toEqual([expect.stringMatching(/^\{"method":"session\/request_permission".*"talk"/)]);
+      const read = JSON.stringify(bodies[1]?.messages);
+      expect(read).toContain(decision === "approve" ? "a a a" : "Not today.");
+    }
   });
 
   it.each([{ reasoning_effort: "low" }, { thinking: "low" }])("gives way to the caller's %j", async (own) => {
