@@ -229,6 +229,13 @@ const GO_ON: Record<string, (stored: StoredCase) => Promise<void>> = {
       output: [{ content: [{ text: "The mock model got a prompt of 1 word: Go." }] }],
     });
   },
+  /** The process died during a tool's call, in a served skill's run whose limits and JSON stood among the terms of its answer. */
+  async served({ id }) {
+    await client.publish({ teller: TELLER });
+    const answer = await client.fetch(`/executions/${id}/result`);
+    const said = { words: 1, prompt: '"Hi."', tool: "tell", tool_result: "null" };
+    expect([answer.status, await answer.json()]).toEqual([200, said]);
+  },
   /** A daemon whose event waits for an approval that came too late; two more wait, and a year's schedule has passed. */
   async daemon({ id }) {
     const path = `/daemons/${id}`;
@@ -291,8 +298,16 @@ async function goOnWithTask({ id, objects }: StoredCase): Promise<void> {
   await until(await lastRun(id), "done");
 }
 
+const TELLER = {
+  "SKILL.md":
+    "---\nname: teller\ndescription: Tells.\nmode: llm\nprovider: mock\noutput: json\ntimeout_ms: 40000\nmax_tokens: 77\n---\nTell.\n",
+  "tools.json":
+    '[{"name":"tell","description":"Tells","script":"tell.js","parameters":{},"side_effects":true}]\n',
+  "tell.js": "export default () => new Promise((resolve) => setTimeout(resolve, 4000));\n",
+};
+
 /** The time at which those cases continue that would be too late today, in Unix ms. */
-const GOES_ON_AT: Record<string, number> = { response: 1_701_028_850_000 };
+const GOES_ON_AT: Record<string, number> = { response: 1_701_028_850_000, served: 1_701_141_560_298 };
 afterEach(() => vi.restoreAllMocks());
 
 describe.each(Object.entries(FILES))("%s", (_, text) => {
