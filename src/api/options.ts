@@ -191,7 +191,7 @@ const CALL_TOOLS = {
     },
   },
   tool_format: {
-    text: "How the model calls tools: by the provider's own tool calls, or in its text.",
+    text: "How the model calls tools: by the provider's own tool calls, or in its text. A call of a skill's route without a session, and of a skill under `/v1`, always has `native`.",
     otherwise: "`native` if the model can",
   },
   tool_examples: { text: "Examples of calls for the system text, if the model calls tools in its text." },

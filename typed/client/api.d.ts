@@ -155,7 +155,7 @@ export type CallOptions = {
     name?: string;
     include_stub_listing?: boolean;
   } | null;
-  /** How the model calls tools: by the provider's own tool calls, or in its text. */
+  /** How the model calls tools: by the provider's own tool calls, or in its text. A call of a skill's route without a session, and of a skill under `/v1`, always has `native`. */
   tool_format?: "native" | "text" | null;
   /** Examples of calls for the system text, if the model calls tools in its text. */
   tool_examples?: string | null;
