@@ -32,6 +32,7 @@ const COMMANDS: { name: string; aliases: readonly string[]; load: () => Promise<
   { name: "workflow", aliases: ["workflows"], load: () => import("./commands/workflow.ts") },
   { name: "daemons", aliases: [], load: () => import("./commands/daemons.ts") },
   { name: "keys", aliases: [], load: () => import("./commands/keys.ts") },
+  { name: "mcp", aliases: [], load: () => import("./commands/mcp.ts") },
   { name: "bundle", aliases: [], load: () => import("./commands/bundle.ts") },
   { name: "clean", aliases: [], load: () => import("./commands/clean.ts") },
   { name: "doctor", aliases: [], load: () => import("./commands/doctor.ts") },

@@ -27,7 +27,7 @@ const TEXTS: { readonly [path: string]: SettingText } = {
   port: { text: "the port of `hull dev`" },
   host: { text: "the address of `hull dev`" },
   mcp: {
-    text: "`allowed_hosts`: the servers that [skills may bring tools from](mcp.md#tools-of-other-servers); `allow_loopback`: those of this machine too, in `hull dev` alone; `[mcp.servers.<name>]`: [servers that runs and skills name](mcp.md#servers-of-the-deployment)",
+    text: "`allowed_hosts`: the servers that [skills may bring tools from](mcp.md#tools-of-other-servers); `allow_loopback`: those of this machine too, in `hull dev` alone; `[mcp.servers.<name>]`: [servers that runs and skills name](mcp.md#servers-of-the-deployment); `[mcp.servers.<name>.oauth]`: [how Hull logs in there](mcp.md#servers-that-want-a-login)",
   },
   allowed_hosts: {
     text: "further `Host` names that local dev answers to; for a deployment, the only ones; without scheme and port",

@@ -51,6 +51,16 @@ interface KnownServer {
   at: number;
 }
 
+/** The access token for an MCP server, as this isolate last knew it. */
+interface KnownToken {
+  /** `null`: nobody has logged in. */
+  token: string | null;
+  /** When a new one is needed, when this one was issued, and when the isolate asked for it; Unix ms. */
+  renew_at: number;
+  obtained_at: number;
+  at: number;
+}
+
 /** Most characters of all lists of MCP servers' tools together; an isolate has 128 MB. */
 const MAX_LISTS = 8 * 1024 * 1024;
 
@@ -90,6 +100,8 @@ export class Deployment {
   );
   /** MCP servers by address and headers. */
   readonly mcpServers = new RecentMap<string, KnownServer>(200, { most: MAX_LISTS, of: ({ size }) => size });
+  /** By server of hull.toml and its address. */
+  readonly mcpTokens = new RecentMap<string, KnownToken>(200);
   /** Keys that sign tickets, by runner. */
   readonly ticketKeys = new Map<string, CryptoKey>();
   /** By the same names. */

@@ -237,11 +237,11 @@ export function readSettings(env: Bindings): Settings {
   const valuesOf = (name: string): string[] => [read(name) ?? "", read(name)?.trim() ?? ""];
   const signing = config.host?.secret_env;
   const named = signing === undefined ? SECRET_VARIABLES : [...SECRET_VARIABLES, signing];
-  const secrets = [...named.flatMap(valuesOf), ...secretKeys];
+  const servers = Object.values(config.mcp.servers);
+  const clientSecrets = templateVariables(servers.flatMap(({ oauth }) => oauth?.client_secret ?? []));
+  const secrets = [...[...named, ...clientSecrets].flatMap(valuesOf), ...secretKeys];
   const redactor = new Redactor(secrets);
-  const sent = Object.values(config.mcp.servers).flatMap(({ headers }) =>
-    templateVariables(Object.values(headers)),
-  );
+  const sent = servers.flatMap(({ headers }) => templateVariables(Object.values(headers)));
   const exposed = [...Object.values(grants).flat(), ...sent];
   const eventRedactor = new Redactor([...secrets, ...exposed.flatMap((name) => read(name) ?? [])]);
   const providerKeys = new Set(PROVIDER_KEY_VARIABLES);

@@ -9,7 +9,9 @@ import { promisify } from "node:util";
 import { parse } from "smol-toml";
 import { keyVariablesOf } from "../../src/model/registry/layer.ts";
 import { counted } from "../../src/plural.ts";
+import type { McpServerEntry } from "../../src/registry/answers.ts";
 import { PROVIDER_KEY_VARIABLES } from "../../src/secrets.ts";
+import { AdminClient, runningServer } from "../admin-client.ts";
 import { buildRoots } from "../build/build.ts";
 import { CommandError } from "../command.ts";
 import { loadEnvironment } from "../dotenv.ts";
@@ -59,6 +61,7 @@ export async function projectChecks(dir: string | undefined, port: string | unde
     await keysCheck(project),
     await runnerCheck(project),
     await skillsCheck(project),
+    ...(await loginsCheck(project)),
   ];
 }
 
@@ -192,6 +195,34 @@ async function runnerCheck(project: Project): Promise<Finding> {
     };
   } finally {
     await rm(stateDir, { recursive: true, force: true });
+  }
+}
+
+/** The logins of the project's hull dev at the MCP servers of hull.toml; nothing if there is none to ask. */
+async function loginsCheck({ dir, config }: Project): Promise<Finding[]> {
+  const running = config.mcp === undefined ? null : await runningServer(dir);
+  if (running === null) return [];
+  const check = "mcp";
+  try {
+    const variables = await loadEnvironment(dir);
+    const key = variables.get("HULL_API_KEY") || variables.get("HULL_ADMIN_KEY") || undefined;
+    const text = await new AdminClient(running, key, 10_000).send("GET", "/admin/mcp");
+    const { data }: { data: McpServerEntry[] } = JSON.parse(text);
+    const needed = data.filter(({ needs_login }) => needs_login).map(({ name }) => name);
+    if (needed.length === 0)
+      return [{ check, level: "ok", message: `${counted(data.length, "server")}, none needs a login` }];
+    const message = `${needed.join(", ")} ${needed.length === 1 ? "needs" : "need"} a login; their tools do not work.`;
+    return [
+      { check, level: "warning", message, remedy: needed.map((name) => `hull mcp login ${name}`).join("; ") },
+    ];
+  } catch (error) {
+    return [
+      {
+        check,
+        level: "warning",
+        message: `Hull does not say which servers need a login: ${reasonOf(error)}`,
+      },
+    ];
   }
 }
 

@@ -6,6 +6,7 @@ import { keyVariablesOf, type Layer } from "../../src/model/registry/layer.ts";
 import { PROVIDER_KEY_VARIABLES, WEBHOOK_SECRETS } from "../../src/secrets.ts";
 import { nameMatches } from "../../src/skill/glob.ts";
 import { templateVariables } from "../../src/skill/placeholder.ts";
+import { settingTemplates } from "../../src/skill/serving-settings.ts";
 import { variablesOf } from "../../src/skill/variables.ts";
 import { usageError } from "../command.ts";
 
@@ -13,7 +14,7 @@ const PROVIDER_SETTINGS = /^([A-Z0-9_]+_BASE_URL|OLLAMA_HOST|LOCAL_LLM_[A-Z_]+|(
 
 /** The tables of hull.toml that name variables. */
 interface NamingTables {
-  mcp?: { servers: Record<string, { headers: Record<string, string> }> } | undefined;
+  mcp?: { servers: Record<string, Parameters<typeof settingTemplates>[0]> } | undefined;
   daemons?: { webhook_secrets?: readonly string[] | undefined } | undefined;
   workspace_tools?: { env?: readonly string[] | undefined } | undefined;
   host_delegate?: { secret_env?: string | undefined } | undefined;
@@ -43,9 +44,7 @@ export function workerVariables(
   const named = new Set<string>([...files.keys(), ...PROVIDER_KEY_VARIABLES, ...grants, ...listed]);
   for (const skill of skills) for (const name of variablesOf(skill)) named.add(name);
   for (const layer of models) for (const name of variablesOfLayer(layer)) named.add(name);
-  for (const { headers } of servers) {
-    for (const name of templateVariables(Object.values(headers))) named.add(name);
-  }
+  for (const name of templateVariables(servers.flatMap(settingTemplates))) named.add(name);
   const variables = new Map(files);
   for (const [name, value] of Object.entries(environment)) {
     const wanted =

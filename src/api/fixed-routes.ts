@@ -303,6 +303,29 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
     faults: [502],
   },
   revokeKey: removes("operation", "Revokes an API key", { outcome: "It is revoked" }),
+  listMcpServers: reads(
+    "operation",
+    "The MCP servers of hull.toml, and whether they need a login",
+    "McpServers",
+  ),
+  beginMcpLogin: {
+    tag: "operation",
+    summary: "Begins a login at an MCP server; for the operator",
+    body: body("McpLoginBegin"),
+    answers: { 200: answer("Where a person permits the access", json("McpLoginBegun")) },
+    faults: [400, 404, 502],
+  },
+  finishMcpLogin: {
+    tag: "operation",
+    summary: "Stores the login that a person permitted; for the operator",
+    body: body("McpLoginAnswer"),
+    answers: { 200: answer("The server", json("McpServerEntry")) },
+    faults: [400, 404, 502],
+  },
+  endMcpLogin: removes("operation", "Forgets the login at an MCP server, and revokes it; for the operator", {
+    outcome: "There is no login",
+    faults: [400],
+  }),
   mcp: {
     tag: "skills",
     summary: "The skills as tools, prompts and resources of an MCP server (Streamable HTTP, no sessions)",

@@ -3,7 +3,7 @@
 import * as z from "zod/mini";
 import { keyRowShape, SCOPES } from "../auth/api-key.ts";
 import { once } from "../memo.ts";
-import { servedCatalogShape, versionShape } from "../registry/answers.ts";
+import { mcpServerShape, servedCatalogShape, versionShape } from "../registry/answers.ts";
 import { fileShape, textWithFiles } from "../run/answers.ts";
 import { producedFile } from "../run/files-document.ts";
 import { objectOf } from "../skill/json.ts";
@@ -17,7 +17,7 @@ import {
   uploadResult,
   uploadShape,
 } from "./answers/skills.ts";
-import { catalogBody, keyBody } from "./bodies/publishing.ts";
+import { catalogBody, keyBody, loginAnswerBody, loginBody } from "./bodies/publishing.ts";
 import { callSchemas } from "./call-routes.ts";
 import { configSchemas } from "./config-routes.ts";
 import { daemonSchemas } from "./daemon-routes.ts";
@@ -101,12 +101,20 @@ export const schemaComponents = once(
       type: ["object", "array"],
     },
     Health: object({ status: { const: "ok" }, skills: COUNT, catalog: MAYBE_TEXT }),
-    Readiness: object({
-      status: { enum: ["ok", "unavailable"] },
-      catalog: { type: "string", description: "`ok` or the code of what is wrong" },
-      runner: { type: "string", description: "`ok` or the code of what is wrong" },
-      skills: COUNT,
-    }),
+    Readiness: object(
+      {
+        status: { enum: ["ok", "unavailable"] },
+        catalog: { type: "string", description: "`ok` or the code of what is wrong" },
+        runner: { type: "string", description: "`ok` or the code of what is wrong" },
+        mcp: {
+          type: "string",
+          description:
+            "Only if hull.toml names MCP servers: `mcp_login_needed` if one of them needs a login (`hull mcp list`), else `ok`.",
+        },
+        skills: COUNT,
+      },
+      ["mcp"],
+    ),
     Index: object({ name: TEXT, skills: COUNT, catalog: TEXT, listing: TEXT }),
     Envelope: {
       type: "object",
@@ -154,6 +162,14 @@ export const schemaComponents = once(
       allOf: [ref("schemas", "ApiKey"), object({ key: { type: "string", description: "Shown this once." } })],
     },
     ApiKeys: pageOf(ref("schemas", "ApiKey")),
+    McpServerEntry: schemaOf(mcpServerShape),
+    McpServers: object({ data: { type: "array", items: ref("schemas", "McpServerEntry") } }),
+    McpLoginBegin: schemaOf(loginBody),
+    McpLoginBegun: object({
+      address: { type: "string", format: "uri", description: "Of the authorization server, for a browser." },
+      login: { type: "string", description: "For the end of the login; sealed." },
+    }),
+    McpLoginAnswer: schemaOf(loginAnswerBody),
     ...eventSchemas(),
     ...optionSchemas(),
     ...callSchemas(),

@@ -13,7 +13,7 @@ import type { RunDocument } from "../engine/workflow/answers.ts";
 import type { Graph } from "../engine/workflow/graph.ts";
 import type { PublicMessage } from "../llm/messages.ts";
 import type { Health } from "../model/health.ts";
-import type { Version } from "../registry/answers.ts";
+import type { McpServerEntry, Version } from "../registry/answers.ts";
 import type {
   ApprovalView,
   ArtifactEntry,
@@ -73,5 +73,6 @@ export interface Answers {
   checkProvider: Health;
   callModel: { text?: string };
   listKeys: List<ApiKey>;
+  listMcpServers: { data: McpServerEntry[] };
   addKey: ApiKey & { key: string };
 }

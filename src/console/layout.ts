@@ -22,6 +22,7 @@ const NAV_LINKS = [
   ["/console/workflows", "Workflows", "invoke"],
   ["/console/usage", "Usage", "invoke"],
   ["/console/models", "Models", "invoke"],
+  ["/console/mcp", "MCP servers", "admin"],
   ["/console/keys", "Keys", "admin"],
   ["/docs", "API", "invoke"],
 ] as const;

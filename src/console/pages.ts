@@ -10,6 +10,7 @@ import { daemonPage, daemonsPage, sendEvent } from "./daemons-page.ts";
 import { eventsPage } from "./events-page.ts";
 import { keysPage, makeKey } from "./keys-page.ts";
 import { linkAbove, type Page, seeOther, shownPage } from "./layout.ts";
+import { mcpPage } from "./mcp-page.ts";
 import { checkProvider, modelsPage, testCall } from "./models-page.ts";
 import { problemMembers } from "./problem.ts";
 import { referencePage } from "./reference-page.ts";
@@ -81,6 +82,7 @@ const PAGES: readonly (readonly [RegExp, Show])[] = [
   [at(`/console/workflows/${GRAPH}`), workflowPage],
   [at("/console/usage"), usagePage],
   [at("/console/models"), modelsPage],
+  [at("/console/mcp"), mcpPage],
   [at("/console/keys"), keysPage],
 ];
 

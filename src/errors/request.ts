@@ -208,6 +208,13 @@ export const OperationNotFound = define<{
 export const KeyNotFound = define<{ id: string }>("key_not_found", 404, (d) => ({
   detail: `There is no API key "${d.id}". GET /admin/keys lists the keys.`,
 }));
+export const McpServerNotFound = define<{ name: string; known: string[] }>(
+  "mcp_server_not_found",
+  404,
+  (d) => ({
+    detail: `hull.toml has no MCP server "${firstOf(d.name, 64)}" under [mcp.servers]. It has ${d.known.join(", ") || "none"}.`,
+  }),
+);
 export const MethodNotAllowed = define<{ method: string; allowed: string[] }>(
   "method_not_allowed",
   405,

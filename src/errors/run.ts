@@ -78,6 +78,9 @@ export const UpstreamBodyTruncated = define<{ skill: string }>("upstream_body_tr
   title: "Upstream answer truncated",
   detail: `The upstream of skill "${d.skill}" broke off its answer.`,
 }));
+export const McpLoginFailed = define<{ name: string; reason: string }>("mcp_login_failed", 502, (d) => ({
+  detail: `Hull cannot log in at the MCP server ${d.name}. ${d.reason}`,
+}));
 export const RunnerProtocolError = define<{ reason: string }>("runner_protocol_error", 502, (d) => ({
   title: "Runner answer unreadable",
   detail: "Hull cannot use the runner's answer; the log says why.",

@@ -1,5 +1,7 @@
 /** `GET /healthz` and `GET /readyz`: never authenticated, never queued. */
+import type { Deployment } from "../deployment.ts";
 import { toHullError } from "../errors.ts";
+import { lazily } from "../lazily.ts";
 import { runnerReady } from "../run/runner.ts";
 import type { RequestContext } from "./context.ts";
 import { jsonNow } from "./page.ts";
@@ -10,19 +12,28 @@ export async function healthz(context: RequestContext): Promise<Response> {
   return jsonNow({ status: "ok", skills: catalog?.cards.length ?? 0, catalog: catalog?.id ?? null });
 }
 
-/** Ready: catalog and runner are usable. */
+const listed = lazily(async () => {
+  const { listedServers } = await import("../run/mcp/listed.ts");
+  return (deployment: Deployment) => listedServers(deployment, null);
+});
+
+/** Ready: catalog and runner are usable. MCP servers without their login do not stop the others. */
 export async function readyz(context: RequestContext): Promise<Response> {
-  const [catalog, runner] = await Promise.allSettled([
+  const [catalog, runner, servers] = await Promise.allSettled([
     context.deployment.registry.catalog(context.background),
     runnerReady(context),
+    listed(context.deployment),
   ]);
   const state = (part: PromiseSettledResult<unknown>): string =>
     part.status === "fulfilled" ? "ok" : toHullError(part.reason).code;
   const parts = { catalog: state(catalog), runner: state(runner) };
   const ready = catalog.status === "fulfilled" && runner.status === "fulfilled";
+  const lacks = servers.status === "fulfilled" && servers.value.some(({ needs_login }) => needs_login);
+  const named = Object.keys(context.settings.mcp.servers).length > 0;
   const body = {
     status: ready ? "ok" : "unavailable",
     ...parts,
+    ...(named ? { mcp: lacks ? "mcp_login_needed" : state(servers) } : {}),
     skills: catalog.status === "fulfilled" ? catalog.value.cards.length : 0,
   };
   return ready ? jsonNow(body) : jsonNow(body, 503, { "retry-after": "2" });

@@ -22,3 +22,18 @@ export const versionShape = z.object({
   ),
   current: about(flag(), "Whether this version is served."),
 });
+
+export type McpServerEntry = z.infer<typeof mcpServerShape>;
+export const mcpServerShape = z.object({
+  name: text(),
+  url: text(),
+  login: about(
+    z.enum(["none", "stored", "client_credentials", "header"]),
+    "`stored`: somebody logged in with `hull mcp login`. `header`: hull.toml has a header `authorization`.",
+  ),
+  needs_login: about(flag(), "Whether its tools need a login that is missing or has ended."),
+  expires_at: about(z.nullable(time()), "When the stored access token ends; `null`: it is not known."),
+  renewable: about(flag(), "Whether Hull renews the token by itself."),
+  failure: about(z.nullable(text()), "Why the last use or renewal failed; `null`: it did not."),
+  failed_at: z.nullable(time()),
+});

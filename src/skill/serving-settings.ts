@@ -65,6 +65,49 @@ const hostDelegate = () =>
       ),
     );
 
+const template = () =>
+  z
+    .string()
+    .check(
+      z.refine(
+        (value) => parseTemplate(value).problem === undefined,
+        "has a ${…} that is not a placeholder such as ${TOKEN}; $${ is a literal ${",
+      ),
+    );
+
+/** How Hull logs in at a server (docs/mcp.md). */
+const mcpOauth = () =>
+  z
+    .strictObject({
+      /** Whose access it is: that of the person who logs in, or that of the client itself. */
+      grant: z._default(z.enum(["authorization_code", "client_credentials"]), "authorization_code"),
+      /** Absent: Hull registers a client by itself. */
+      client_id: z.exactOptional(template()),
+      client_secret: z.exactOptional(
+        template().check(
+          z.refine(
+            (value) => templateVariables([value]).length > 0,
+            "must name a variable, such as ${CLIENT_SECRET}",
+          ),
+        ),
+      ),
+      /** The only authorization server that gets the client; absent: the one that the server names. */
+      issuer: z.exactOptional(z.url({ protocol: /^https?$/ })),
+      scope: z.exactOptional(text()),
+    })
+    .check(
+      z.refine(
+        ({ grant, client_id, client_secret }) =>
+          grant !== "client_credentials" || (client_id !== undefined && client_secret !== undefined),
+        "needs client_id and client_secret for the grant client_credentials",
+      ),
+      z.refine(
+        ({ client_id, client_secret, issuer }) =>
+          client_secret === undefined || (client_id !== undefined && issuer !== undefined),
+        "needs client_id and issuer next to client_secret: no other authorization server may get it",
+      ),
+    );
+
 const mcpServer = () =>
   z
     .strictObject({
@@ -80,17 +123,11 @@ const mcpServer = () =>
       headers: z._default(
         z.record(
           z.string().check(z.regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, "must be the name of a header")),
-          z
-            .string()
-            .check(
-              z.refine(
-                (value) => parseTemplate(value).problem === undefined,
-                "has a ${…} that is not a placeholder such as ${TOKEN}; $${ is a literal ${",
-              ),
-            ),
+          template(),
         ),
         {},
       ),
+      oauth: z.exactOptional(mcpOauth()),
       tools: z.exactOptional(texts()),
       timeout_ms: z._default(whole(1, MAX_MCP_TIMEOUT_MS), DEFAULT_MCP_TIMEOUT_MS),
       /** Tenants whose runs may name it; absent: all. */
@@ -98,11 +135,27 @@ const mcpServer = () =>
     })
     .check(
       z.refine(
-        ({ headers }) =>
-          templateVariables(Object.values(headers)).every((name) => !PROVIDER_KEY_VARIABLES.includes(name)),
-        "holds a model provider's key in a header, and Hull sends none to an MCP server",
+        (server) =>
+          templateVariables(settingTemplates(server)).every((name) => !PROVIDER_KEY_VARIABLES.includes(name)),
+        "holds a model provider's key, and Hull sends none to an MCP server",
+      ),
+      z.refine(
+        ({ headers, oauth }) =>
+          oauth === undefined || !Object.keys(headers).some((name) => /^authorization$/i.test(name)),
+        "has both oauth and a header authorization; keep one of them",
       ),
     );
+
+/** The texts of an MCP server that may contain `${VAR}`. */
+export const settingTemplates = ({ headers, oauth }: NamingServer): string[] => [
+  ...Object.values(headers),
+  ...[oauth?.client_id, oauth?.client_secret].filter((value) => value !== undefined),
+];
+
+interface NamingServer {
+  headers: Record<string, string>;
+  oauth?: { client_id?: string; client_secret?: string };
+}
 
 const mcp = () =>
   z.strictObject({

@@ -37,6 +37,13 @@ const strict = new Client({
   ...SECRETS,
   HULL_CONFIG: '{"signatures":{"require":"all"}}',
 });
+const SERVERS = { crm: { url: "https://mcp.example/mcp", headers: {}, timeout_ms: 1000 } };
+const serving = new Client({
+  HULL_ENV: "local",
+  ...SECRETS,
+  HULL_SECRET_KEY: "s".repeat(32),
+  HULL_CONFIG: JSON.stringify({ mcp: { allowed_hosts: ["mcp.example"], servers: SERVERS } }),
+});
 const keyed = new Client({ HULL_ADMIN_KEY: ADMIN, ...SECRETS });
 
 const skill = (name: string, fields: string): string =>
@@ -189,6 +196,9 @@ const PROVOKED: Record<string, () => Promise<Response>> = {
   forbidden: () => withKey(["invoke"], (key) => admin("/admin/keys", {}, key)),
   not_found: () => ask("/nowhere"),
   skill_not_found: () => ask("/skills/mocc"),
+  mcp_server_not_found: () => admin("/admin/mcp/none/login", { method: "DELETE" }),
+  mcp_login_failed: () =>
+    asking(serving)("/admin/mcp/crm/login", { redirect_uri: "http://127.0.0.1:8976/callback" }),
   key_not_found: () => admin("/admin/keys/key_none", { method: "DELETE" }),
   file_not_found: () => ask("/files/none"),
   execution_not_found: () => ask("/executions/none"),

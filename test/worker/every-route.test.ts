@@ -34,8 +34,8 @@ interface Example {
   headers?: Record<string, string>;
   /** Asks for events: the body is not read, since some streams never end. */
   events?: true;
-  /** The status if it is no success: the runner is missing, or a browser is redirected. */
-  status?: 503 | 303;
+  /** The status if it is no success: the runner or an MCP server is missing, or a browser is redirected. */
+  status?: 503 | 404 | 303;
   /** Path of a call that has to come before. */
   after?: string;
 }
@@ -112,6 +112,13 @@ const EXAMPLES: [OperationId, () => Example][] = [
   ["addKey", () => at("/admin/keys", { tenant: "acme", scopes: ["invoke"], name: "CI" })],
   ["listKeys", () => at("/admin/keys")],
   ["revokeKey", () => at(`/admin/keys/${made.key}`)],
+  ["listMcpServers", () => at("/admin/mcp")],
+  [
+    "beginMcpLogin",
+    () => at("/admin/mcp/none/login", { redirect_uri: "http://127.0.0.1:8976/callback" }, { status: 404 }),
+  ],
+  ["finishMcpLogin", () => at("/admin/mcp/none/login", { login: "v1.", answer: "" }, { status: 404 })],
+  ["endMcpLogin", () => at("/admin/mcp/none/login", undefined, { status: 404 })],
   [
     "mcp",
     () =>

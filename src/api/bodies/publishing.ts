@@ -44,3 +44,17 @@ export const keyBody = z.lazy(() => {
     name: z.optional(z.string().check(z.minLength(1), z.maxLength(100))),
   });
 });
+
+/** The begin of a login at an MCP server. */
+export const loginBody = z.lazy(() => {
+  const form = z.regex(
+    /^http:\/\/(?:127\.0\.0\.1|localhost|\[::1\]):\d{1,5}\/[A-Za-z0-9/_-]*$/,
+    "must be an address on the person's own machine, such as http://127.0.0.1:8976/callback",
+  );
+  return z.strictObject({ redirect_uri: z.string().check(form) });
+});
+
+/** Its end: what the begin returned, and the query with which the browser came back. */
+export const loginAnswerBody = z.lazy(() =>
+  z.strictObject({ login: z.string(), answer: z.string().check(z.maxLength(8192)) }),
+);

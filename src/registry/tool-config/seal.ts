@@ -19,6 +19,14 @@ export interface SealedFor {
   bot: string | null;
 }
 
+/** The purpose of a login at an MCP server, or of what belongs to one that has begun. */
+interface SealedLogin {
+  login: "stored" | "begun";
+  /** The server's name in hull.toml, and its address. */
+  server: string;
+  url: string;
+}
+
 const NONCE_BYTES = 12;
 /** Bytes that identify the key. */
 const ID_BYTES = 4;
@@ -42,7 +50,7 @@ export class Sealer {
   }
 
   /** @throws SecretKeyMissing */
-  async seal(secret: string, use: SealedFor): Promise<string> {
+  async seal(secret: string, use: SealedFor | SealedLogin): Promise<string> {
     const { id, aes } = await this.#first();
     const nonce = crypto.getRandomValues(new Uint8Array(NONCE_BYTES));
     const text = await crypto.subtle.encrypt(algorithm(nonce, use), aes, utf8(secret));
@@ -53,7 +61,7 @@ export class Sealer {
    * The secret; `null`: no key opens it, or it was sealed for another purpose.
    * @throws SecretKeyMissing
    */
-  async unseal(sealed: string, use: SealedFor): Promise<string | null> {
+  async unseal(sealed: string, use: SealedFor | SealedLogin): Promise<string | null> {
     const keys = await Promise.all(this.#usable().map((secret) => this.#key(secret)));
     const key = keys.find(({ id }) => sealed.startsWith(VERSION + id));
     if (key === undefined) return null;
@@ -105,10 +113,14 @@ async function derive(secret: string): Promise<SealKey> {
   return { id: toHex(new Uint8Array(id)), aes: await source.aes("key of tool configuration") };
 }
 
-function algorithm(iv: Uint8Array, { tenant, slug, owner, tool, param, bot }: SealedFor) {
-  return {
-    name: "AES-GCM",
-    iv,
-    additionalData: utf8(JSON.stringify([tenant, slug, owner, tool, param, bot])),
-  };
+const algorithm = (iv: Uint8Array, use: SealedFor | SealedLogin) => ({
+  name: "AES-GCM",
+  iv,
+  additionalData: utf8(JSON.stringify(purposeOf(use))),
+});
+
+function purposeOf(use: SealedFor | SealedLogin): readonly (string | null)[] {
+  if ("login" in use) return ["mcp", use.login, use.server, use.url];
+  const { tenant, slug, owner, tool, param, bot } = use;
+  return [tenant, slug, owner, tool, param, bot];
 }

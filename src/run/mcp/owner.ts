@@ -5,6 +5,7 @@ import { toolPrefix } from "../../skill/mcp-servers.ts";
 import { allowedTools } from "../../skill/tool-names.ts";
 import type { RunContext } from "../context.ts";
 import { grantsOf } from "../variables.ts";
+import type { OAuthSettings } from "./login.ts";
 
 export interface ServerOwner<Server = McpServer | McpProcess> {
   /** The owning skill; `null`: the deployment or the request. */
@@ -12,6 +13,8 @@ export interface ServerOwner<Server = McpServer | McpProcess> {
   servers: readonly Server[];
   /** The skill, in whose folder its processes start; `null`: the deployment and a request have no processes. */
   record: SkillRecord | null;
+  /** Of the deployment's servers, how Hull logs in; `null`: requests to these servers bring only their headers. */
+  logins: ReadonlyMap<string, OAuthSettings> | null;
   /** Variables that headers and environments may hold; `null` means any. */
   granted: ReadonlySet<string> | null;
 }
@@ -19,15 +22,36 @@ export interface ServerOwner<Server = McpServer | McpProcess> {
 /** The servers of a skill's manifest. */
 export function serversOfSkill(settings: Settings, record: SkillRecord): ServerOwner {
   const { slug, llm } = record.manifest;
-  return { skill: slug, servers: llm?.mcp_servers ?? [], record, granted: grantsOf(settings, record) };
+  return {
+    skill: slug,
+    servers: llm?.mcp_servers ?? [],
+    record,
+    logins: null,
+    granted: grantsOf(settings, record),
+  };
 }
+
+/** A server of which hull.toml says nothing else: it may have a login. */
+export const LOGIN: OAuthSettings = { grant: "authorization_code" };
+
+/** Whether a header of hull.toml says who Hull is. */
+export const hasOwnLogin = (headers: { [name: string]: string }): boolean =>
+  Object.keys(headers).some((name) => name.toLowerCase() === "authorization");
 
 /** The servers of hull.toml that this tenant may use. */
 export function serversOfDeployment({ mcp }: Settings, tenant: string): ServerOwner<McpServer> {
-  const servers = Object.entries(mcp.servers).flatMap(([name, { tenants, ...server }]): McpServer[] =>
-    tenants === undefined || tenants.includes(tenant) ? [{ name, ...server }] : [],
+  const entries = Object.entries(mcp.servers).filter(
+    ([, { tenants }]) => tenants === undefined || tenants.includes(tenant),
   );
-  return { skill: null, servers, record: null, granted: null };
+  const servers = entries.map(
+    ([name, { tenants: _, oauth: __, ...server }]): McpServer => ({ name, ...server }),
+  );
+  const logins = new Map(
+    entries.flatMap(([name, { headers, oauth = LOGIN }]) =>
+      hasOwnLogin(headers) ? [] : [[name, oauth] as const],
+    ),
+  );
+  return { skill: null, servers, record: null, logins, granted: null };
 }
 
 /**
@@ -53,7 +77,7 @@ const prefixOf = (tool: string): string => /^.+?__/.exec(tool)?.[0] ?? "";
 
 /** The servers that a request defines. They get no variable of the Worker. */
 export function serversOfRequest(servers: readonly McpServer[] = []): ServerOwner<McpServer> {
-  return { skill: null, servers, record: null, granted: new Set() };
+  return { skill: null, servers, record: null, logins: null, granted: new Set() };
 }
 
 /** The servers that a skill names in `mcp`, from the owners in their order; and the names that no owner has. */

@@ -17,6 +17,7 @@ import { type RemoteTool, remoteTools, resultText } from "../../tool/mcp/remote-
 import type { Wire } from "../../tool/mcp/transport.ts";
 import type { RunContext } from "../context.ts";
 import { SentVariables } from "../sent-variables.ts";
+import { ServerAccess } from "./login.ts";
 import type { ServerOwner } from "./owner.ts";
 import { ServerProcess } from "./process.ts";
 
@@ -73,11 +74,15 @@ interface Client {
   key: string;
   /** `null`: it is a remote server. */
   process: ServerProcess | null;
+  /** `null`: Hull does not log in there. */
+  access: ServerAccess | null;
 }
 
-/** The reply, whose failure also says what is known of the server's process. */
-async function explained<T>(process: ServerProcess | null, reply: Reply<T>): Promise<Reply<T>> {
-  if (reply.ok || process === null || reply.failure.kind === "error") return reply;
+/** The reply, whose failure also says what is known of the server's process, or of the login there. */
+async function explained<T>({ process, access }: Client, reply: Reply<T>): Promise<Reply<T>> {
+  if (reply.ok) return reply;
+  if (access !== null) return { ok: false, failure: access.explain(reply.failure) };
+  if (process === null || reply.failure.kind === "error") return reply;
   return { ok: false, failure: { ...reply.failure, message: await process.explain(reply.failure) } };
 }
 
@@ -163,9 +168,12 @@ export class RunServers {
     }
     const opened = this.#client(owner, server);
     if (!opened.ok) return opened;
-    const { client, key, process } = opened.value;
+    const { client, key, access } = opened.value;
     const limit = AbortSignal.any([signal, AbortSignal.timeout(server.timeout_ms)]);
-    const reply = await explained(process, await client.callTool(remote, { args, raw }, parameters, limit));
+    const failure = (await access?.ready(limit)) ?? null;
+    if (failure !== null) return { ok: false, failure };
+    const called = await client.callTool(remote, { args, raw }, parameters, limit);
+    const reply = await explained(opened.value, called);
     // The tool may be gone, or may take other arguments: the next run asks for the list again.
     if (!reply.ok && reply.failure.kind === "error") this.#context.deployment.mcpServers.delete(key);
     return reply;
@@ -174,16 +182,21 @@ export class RunServers {
   async #listed(owner: ServerOwner, server: McpServer | McpProcess): Promise<Reply<readonly ListedTool[]>> {
     const opened = this.#client(owner, server);
     if (!opened.ok) return opened;
-    const { client, key, process } = opened.value;
+    const { client, key, access } = opened.value;
     const known = this.#context.deployment.mcpServers.get(key);
     const age = Date.now() - (known?.at ?? 0);
     if (known !== undefined && age < FRESH_MS) return { ok: true, value: known.tools };
     const limit = AbortSignal.timeout(listTimeout(server));
-    const reply = this.#safe(await explained(process, await client.listTools(limit)));
+    const failure = (await access?.ready(limit)) ?? null;
+    const listed =
+      failure === null
+        ? await explained(opened.value, await client.listTools(limit))
+        : { ok: false as const, failure };
+    const reply = this.#safe(listed);
     if (reply.ok) {
-      const { malformed, ...listed } = reply.value;
-      const tools = this.#context.redacted(listed.tools);
-      this.#context.deployment.mcpServers.set(key, { ...listed, tools, at: Date.now() });
+      const { malformed, ...found } = reply.value;
+      const tools = this.#context.redacted(found.tools);
+      this.#context.deployment.mcpServers.set(key, { ...found, tools, at: Date.now() });
       if (malformed.length > 0) {
         // Cut only when redacted, as in `#safe`.
         const named = this.#context.redacted(malformed.slice(0, MAX_NAMED));
@@ -218,6 +231,7 @@ export class RunServers {
     if (!filled.ok) return filled;
     let key: string;
     let process: ServerProcess | null = null;
+    let access: ServerAccess | null = null;
     let wire: Wire;
     if ("command" in server) {
       if (owner.record === null) throw new Internal({ cause: `the process ${server.name} has no skill` });
@@ -229,21 +243,25 @@ export class RunServers {
     } else {
       const headers = new Headers(filled.value);
       headers.set("user-agent", "hull");
-      key = `${server.url} ${JSON.stringify([...headers])}`;
+      const url = new URL(server.url);
+      const login = owner.logins?.get(server.name);
+      access = login === undefined ? null : new ServerAccess(this.#context, server.name, url, login);
+      // Nobody else may see what the server lists for this login.
+      key = `${server.url} ${JSON.stringify([...headers])} ${access?.key ?? ""}`;
       wire = {
-        url: new URL(server.url),
+        url,
         headers,
         allowed: allowedHosts(settings),
         // The rest of the time is for an older server's opening and its list.
         discover_ms: Math.ceil(listTimeout(server) / 3),
-        fetch: (url, init) => fetch(url, init),
+        fetch: (to, init) => access?.fetch(to, init) ?? fetch(to, init),
       };
     }
     const dialect = this.#context.deployment.mcpServers.get(key)?.dialect ?? null;
     const client = new McpClient(wire, dialect, background, () =>
       this.#context.deployment.mcpServers.delete(key),
     );
-    const made = { client, key, process };
+    const made = { client, key, process, access };
     this.#clients.set(name, made);
     return { ok: true, value: made };
   }

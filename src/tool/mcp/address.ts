@@ -2,8 +2,8 @@
 import { hostFault } from "../public-host.ts";
 
 export interface AllowedHosts {
-  /** Names; `*.example.com` for all hosts below one. */
-  hosts: readonly string[];
+  /** Names; `*.example.com` for all hosts below one. `null`: any public one. */
+  hosts: readonly string[] | null;
   /** Permits servers on the same machine, in local dev. */
   loopback: boolean;
 }
