@@ -94,11 +94,10 @@ const TASK = { status: "failed", result: { summary: HOSTILE }, error: { code: "c
 const EVENT = { type: "delta", seq: 1, ts: "2026-01-01T00:00:00.000Z", run_id: "r", text: HOSTILE, round: 1 };
 const APPROVAL = { id: "a", tool: HOSTILE, arguments: { to: HOSTILE }, arguments_digest: "d" };
 const ANSWERS: Record<string, string> = {
-  "GET /sessions/s": JSON.stringify({ id: "s", last_event: 1 }),
+  "GET /sessions/s": JSON.stringify({ id: "s", state: HOSTILE, created_at: "now", last_event: 1 }),
   "GET /sessions/s/runs": JSON.stringify({
-    data: [{ run_id: "r", status: HOSTILE }],
-    has_more: false,
-    next: null,
+    data: [{ run_id: "r", status: HOSTILE, created_at: "now" }],
+    next_cursor: null,
   }),
   "GET /sessions/s/transcript": HOSTILE,
   "GET /sessions/s/events": `id: 1\nevent: delta\ndata: ${JSON.stringify(EVENT)}\n\nid: 2\nevent: done\ndata: {"ok":true}\n\n`,
@@ -108,15 +107,15 @@ const ANSWERS: Record<string, string> = {
 };
 
 test.for([
-  ["sessions show", sessions, ["show", "s"]],
-  ["sessions tail", sessions, ["tail", "s", "--after", "0", "--run"]],
-  ["logs", logs, ["s"]],
-  ["logs --json", logs, ["s", "--json"]],
-  ["tasks wait", tasks, ["wait", "t"]],
-  ["approvals approve", approvals, ["approve", "s", "a"]],
+  ["sessions show", sessions, ["show", "s"], "x\ufffd[2J\ufffd8m"],
+  ["sessions tail", sessions, ["tail", "s", "--after", "0", "--run"], "x\ufffd[2J\ufffd8m"],
+  ["logs", logs, ["s"], "x [2J 8m"],
+  ["logs --json", logs, ["s", "--json"], "x\\u001b[2J\ufffd8m"],
+  ["tasks wait", tasks, ["wait", "t"], "x\ufffd[2J\ufffd8m"],
+  ["approvals approve", approvals, ["approve", "s", "a"], "x\ufffd[2J\ufffd8m"],
 ] as const)(
   "attack: hull %s shows what others wrote, and no control character",
-  async ([, command, words]) => {
+  async ([, command, words, expected]) => {
     const server = createServer(({ method, url = "" }, response) => {
       const answer = ANSWERS[`${method} ${url.split("?")[0]}`];
       response.writeHead(answer === undefined ? 404 : 200, {
@@ -131,7 +130,7 @@ test.for([
     const port = typeof address === "object" ? address?.port : 0;
     const text = listen(true);
     await command.run([...words, "--url", `http://127.0.0.1:${port}`]);
-    expect(text()).toContain(shown);
+    expect(text()).toContain(expected);
     expect(text()).not.toMatch(/[\u001b\u009b]/);
   },
 );
