@@ -15,36 +15,40 @@ export const SUB_AGENT = "sub_agent";
 export const DEFINE_TOOL = "define_tool";
 
 /** Hull's name, and the names of the same tool elsewhere. Letter case, `_` and `-` do not count. */
-const ALIASES: readonly (readonly [tool: string, names: readonly string[]])[] = [
-  ["Bash", ["shell", "terminal", "run_command", "run_shell_command", "run_terminal_cmd", "execute_command"]],
-  ["Read", ["read_file", "view", "view_file", "open_file"]],
-  ["Write", ["write_file", "create_file", "write_to_file"]],
-  [
-    "Edit",
-    [
-      "str_replace",
-      "str_replace_editor",
-      "str_replace_based_edit_tool",
-      "edit_file",
-      "multi_edit",
-      "replace",
-    ],
+const ALIASES: Record<WorkspaceTool, readonly string[]> & Record<string, readonly string[]> = {
+  Bash: ["shell", "terminal", "run_command", "run_shell_command", "run_terminal_cmd", "execute_command"],
+  Read: ["read_file", "view", "view_file", "open_file"],
+  Write: ["write_file", "create_file", "write_to_file"],
+  Edit: [
+    "str_replace",
+    "str_replace_editor",
+    "str_replace_based_edit_tool",
+    "edit_file",
+    "multi_edit",
+    "replace",
   ],
-  ["Glob", ["LS", "list_dir", "list_directory", "list_files", "file_search"]],
-  ["Grep", ["grep_search", "search_file_content"]],
-  [SUB_AGENT, ["task", "agent", "spawn_agent"]],
-  ["load_skill", ["skill", "activate_skill"]],
-  ["read_skill_resource", []],
-  [
-    "task_ledger",
-    ["todo_write", "todo_read", "update_plan", "task_create", "task_get", "task_list", "task_update"],
+  Glob: ["LS", "list_dir", "list_directory", "list_files", "file_search"],
+  Grep: ["grep_search", "search_file_content"],
+  [SUB_AGENT]: ["task", "agent", "spawn_agent"],
+  load_skill: ["skill", "activate_skill"],
+  read_skill_resource: [],
+  task_ledger: [
+    "todo_write",
+    "todo_read",
+    "update_plan",
+    "task_create",
+    "task_get",
+    "task_list",
+    "task_update",
   ],
-];
+};
 
 const fold = (name: string): string => name.toLowerCase().replace(/[_-]/g, "");
 
 const BY_FOLDED: ReadonlyMap<string, string> = new Map(
-  ALIASES.flatMap(([tool, names]) => [tool, ...names].map((name): [string, string] => [fold(name), tool])),
+  Object.entries(ALIASES).flatMap(([tool, names]) =>
+    [tool, ...names].map((name): [string, string] => [fold(name), tool]),
+  ),
 );
 
 /**

@@ -14,8 +14,8 @@ import {
 } from "../../engine/workspace-tools/command-result.ts";
 import { EDITOR_TOOL } from "../../engine/workspace-tools/editor-tool.ts";
 import { objectOf } from "../../skill/json.ts";
-import type { JsonObject, SkillRecord } from "../../skill/manifest.ts";
-import { WORKSPACE_TOOLS } from "../../skill/tool-names.ts";
+import type { Json, JsonObject, SkillRecord } from "../../skill/manifest.ts";
+import { WORKSPACE_TOOLS, type WorkspaceTool } from "../../skill/tool-names.ts";
 import { executionIdOf } from "../agent/execution-id.ts";
 import { watchMade } from "../container.ts";
 import { LITELLM_TOOL } from "../whole-skills.ts";
@@ -147,27 +147,27 @@ function withFiles(result: AgentToolResult, files: string): AgentToolResult {
   return { ...result, content: joinedCommand({ ...parts, stdout: bothOutputs(parts.stdout, files) }) };
 }
 
+type FileCall = (files: FileTools, args: JsonObject, since: number | null) => Promise<FileAnswer>;
+
+/** How Hull executes each tool that is no command. */
+const FILE_CALLS: Record<Exclude<WorkspaceTool, "Bash"> | typeof EDITOR_TOOL, FileCall> = {
+  Read: (files, args) => files.read(args),
+  Write: (files, args) => files.write(args),
+  Edit: (files, args, since) => files.edit(args, since),
+  [EDITOR_TOOL]: (files, args, since) => files.editor(args, since),
+  Glob: (files, args) => files.glob(args),
+  Grep: (files, args) => files.grep(args),
+};
+const CALLS: ReadonlyMap<Json, FileCall> = new Map<Json, FileCall>(Object.entries(FILE_CALLS));
+
 async function fileCall(
   files: FileTools,
   { call, tool, again, started_at }: PlannedCall,
 ): Promise<FileAnswer> {
-  const args = call.arguments ?? {};
   /** When an earlier run attempt began the call; `null`: none did. */
   const since = again ? (started_at ?? null) : null;
-  switch (tool.handler) {
-    case "Read":
-      return files.read(args);
-    case "Write":
-      return files.write(args);
-    case "Edit":
-      return files.edit(args, since);
-    case EDITOR_TOOL:
-      return files.editor(args, since);
-    case "Glob":
-      return files.glob(args);
-    case "Grep":
-      return files.grep(args);
-    default:
-      return { ok: false, content: `Hull cannot execute ${call.name} here.` };
-  }
+  const execute = CALLS.get(tool.handler);
+  // A run that another version of Hull began can name a tool that this one lacks.
+  if (execute === undefined) return { ok: false, content: `Hull cannot execute ${call.name} here.` };
+  return execute(files, call.arguments ?? {}, since);
 }
