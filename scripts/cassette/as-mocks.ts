@@ -6,19 +6,12 @@ import { bytesOf, type CassetteCall, conversationOf } from "../../src/model/cass
 import { exchange } from "../../src/model/exchange.ts";
 import type { Mock } from "../../src/model/mock/mock.ts";
 import { mockFromTurn } from "../../src/model/mock/mock-from-turn.ts";
+import { ENDPOINTS, HTTP_PROTOCOLS } from "../../src/model/protocols.ts";
 import type { HttpTarget } from "../../src/model/providers.ts";
-
-/** The protocol of each path; other paths are not calls of models. */
-const PROTOCOLS: [path: RegExp, protocol: HttpTarget["protocol"]][] = [
-  [/\/messages$/, "anthropic"],
-  [/\/chat\/completions$/, "openai-chat"],
-  [/\/responses$/, "openai-responses"],
-  [/^\/api\/chat$/, "ollama"],
-];
 
 /** The answer of the call; `null`: it is not a call of a model. */
 export async function asMock(call: CassetteCall): Promise<Mock | null> {
-  const protocol = PROTOCOLS.find(([path]) => path.test(call.request.path))?.[1];
+  const protocol = HTTP_PROTOCOLS.find((name) => call.request.path.endsWith(ENDPOINTS[name].chat));
   if (protocol === undefined) return null;
   const wire = WIRES[protocol];
   const { body } = call.request;

@@ -10,11 +10,12 @@ import { defaultTurn } from "./mock/default.ts";
 import { ollama } from "./ollama.ts";
 import { openAiChat } from "./openai-chat.ts";
 import { openAiResponses } from "./openai-responses.ts";
-import type { HttpTarget, ResolvedTarget } from "./providers.ts";
+import type { HttpProtocol } from "./protocols.ts";
+import type { ResolvedTarget } from "./providers.ts";
 import type { Wire } from "./wire.ts";
 import { type AiBinding, askBinding } from "./workers-ai.ts";
 
-export const WIRES: Record<HttpTarget["protocol"], Wire> = {
+export const WIRES: Record<HttpProtocol, Wire> = {
   anthropic,
   "openai-chat": openAiChat,
   "openai-responses": openAiResponses,

@@ -1,17 +1,18 @@
 /** The members that a caller adds to the request body for one provider. */
 import { objectOf } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
+import type { ProtocolName } from "./protocols.ts";
 
 /** The parts of a target that decide where a member goes. */
 interface Addressed {
-  protocol: string;
+  protocol: ProtocolName;
   variant?: "openrouter" | "ollama" | undefined;
 }
 
 /** The body with these members, which win. For Ollama `num_ctx` goes into `options`, which are merged. */
 export function withExtra(body: object, extra: JsonObject | undefined, target: Addressed): object {
   if (extra === undefined) return body;
-  if (target.variant !== "ollama" && !target.protocol.startsWith("ollama")) return { ...body, ...extra };
+  if (target.variant !== "ollama" && target.protocol !== "ollama") return { ...body, ...extra };
   const { num_ctx, options, ...rest } = extra;
   const own = "options" in body ? objectOf(body.options) : {};
   const merged = {

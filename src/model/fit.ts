@@ -10,6 +10,7 @@ import { Draft } from "./fit-draft.ts";
 import { fitAnthropic, fitEffort, fitReasoningBudget, fitThinkingSwitch } from "./fit-thinking.ts";
 import { withFreeText } from "./json-instruction.ts";
 import { claudeVersion, isAtLeast } from "./model-version.ts";
+import type { ProtocolName } from "./protocols.ts";
 import type { ResolvedTarget } from "./providers.ts";
 
 /** The abilities that the caller declares to need, whatever the messages contain. */
@@ -44,45 +45,44 @@ export function fitRequest(request: ModelRequest, target: ResolvedTarget, declar
       "Hull does not know whether this model can think, and asks it to",
     );
   }
-  switch (target.protocol) {
-    case "anthropic":
-      draft.dropSampling(["seed", ...PENALTIES]);
-      fitAnthropic(draft);
-      break;
-    case "openai-chat": {
-      const traits = chatTraits(target);
-      draft.dropSampling([
-        ...(traits.top_k ? [] : ["top_k" as const]),
-        ...(traits.penalties ? [] : PENALTIES),
-      ]);
-      draft.drop(["cache", ...ANTHROPIC_ONLY, ...(traits.prefill === "none" ? ["prefill" as const] : [])]);
-      fitParallelCalls(draft);
-      if (traits.thinking === "reasoning_effort") fitEffort(draft);
-      else if (traits.thinking === "reasoning") fitReasoningBudget(draft);
-      else fitThinkingSwitch(draft);
-      break;
-    }
-    case "openai-responses":
-      draft.dropSampling(["top_k", "stop", "seed", ...PENALTIES]);
-      draft.drop(["cache", "prefill", ...ANTHROPIC_ONLY]);
-      fitParallelCalls(draft);
-      fitEffort(draft);
-      break;
-    case "ollama":
-      draft.dropSampling(PENALTIES);
-      draft.drop(["cache", "tool_search", "parallel_tool_calls", ...ANTHROPIC_ONLY]);
-      draft.freeChoice("Ollama lets the model choose");
-      fitThinkingSwitch(draft);
-      break;
-    case "workers-ai":
-      draft.dropSampling(["stop"]);
-      draft.drop(["cache", "prefill", "tool_search", "parallel_tool_calls", ...ANTHROPIC_ONLY]);
-      fitEffort(draft);
-      break;
-  }
+  FITS[target.protocol](draft);
   fitLastTurn(draft);
   return { request: draft.request, warnings: draft.warnings };
 }
+
+/** What each protocol cannot carry: a warning each. */
+const FITS: Record<Exclude<ProtocolName, "mock">, (draft: Draft) => void> = {
+  anthropic(draft) {
+    draft.dropSampling(["seed", ...PENALTIES]);
+    fitAnthropic(draft);
+  },
+  "openai-chat"(draft) {
+    const traits = chatTraits(draft.target);
+    draft.dropSampling([...(traits.top_k ? [] : ["top_k" as const]), ...(traits.penalties ? [] : PENALTIES)]);
+    draft.drop(["cache", ...ANTHROPIC_ONLY, ...(traits.prefill === "none" ? ["prefill" as const] : [])]);
+    fitParallelCalls(draft);
+    if (traits.thinking === "reasoning_effort") fitEffort(draft);
+    else if (traits.thinking === "reasoning") fitReasoningBudget(draft);
+    else fitThinkingSwitch(draft);
+  },
+  "openai-responses"(draft) {
+    draft.dropSampling(["top_k", "stop", "seed", ...PENALTIES]);
+    draft.drop(["cache", "prefill", ...ANTHROPIC_ONLY]);
+    fitParallelCalls(draft);
+    fitEffort(draft);
+  },
+  ollama(draft) {
+    draft.dropSampling(PENALTIES);
+    draft.drop(["cache", "tool_search", "parallel_tool_calls", ...ANTHROPIC_ONLY]);
+    draft.freeChoice("Ollama lets the model choose");
+    fitThinkingSwitch(draft);
+  },
+  "workers-ai"(draft) {
+    draft.dropSampling(["stop"]);
+    draft.drop(["cache", "prefill", "tool_search", "parallel_tool_calls", ...ANTHROPIC_ONLY]);
+    fitEffort(draft);
+  },
+};
 
 /** OpenAI's models of the o series refuse the switch. They make one call at a time. */
 const ONE_CALL_AT_A_TIME = /^(?:openai\/)?o[134](?:-|$)/;

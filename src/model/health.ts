@@ -4,9 +4,9 @@ import { about, count, flag, maybe, type Shaped, text } from "../answer-shape.ts
 import { atMost } from "../at-most.ts";
 import { HullError } from "../errors.ts";
 import { join } from "./base-url.ts";
+import { ENDPOINTS, type HttpProtocol } from "./protocols.ts";
 import { addressOf } from "./providers.ts";
 import type { ModelRegistry, ProviderDefinition } from "./registry/definition.ts";
-import type { ProtocolName } from "./registry/layer.ts";
 import { baseOverride, protocolOf, type ReadVariable } from "./registry/provider-setup.ts";
 
 export type Health = Shaped<typeof healthShape>;
@@ -90,26 +90,28 @@ export async function checkHealth(provider: string, context: HealthContext): Pro
 async function ask(
   provider: string,
   definition: ProviderDefinition,
-  protocol: ProtocolName,
+  protocol: HttpProtocol,
   context: HealthContext,
 ): Promise<number> {
   const { env, fetch, timeout_ms } = context;
   const { method = "GET", path, url, body } = definition.healthcheck ?? {};
   const own = url !== undefined && baseOverride(provider, definition, env) === null ? new URL(url) : null;
   const { base, headers } = addressOf(provider, definition, env, { protocol, at: own?.origin });
-  const usual = protocol === "ollama" ? "/api/tags" : "/models";
-  const response = await fetch(own ? base + own.pathname + own.search : join(base, path ?? usual), {
-    method,
-    headers: {
-      accept: "application/json",
-      "user-agent": "hull",
-      ...(body === undefined ? {} : { "content-type": "application/json" }),
-      ...headers,
+  const response = await fetch(
+    own ? base + own.pathname + own.search : join(base, path ?? ENDPOINTS[protocol].health),
+    {
+      method,
+      headers: {
+        accept: "application/json",
+        "user-agent": "hull",
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...headers,
+      },
+      ...(method === "GET" || body === undefined ? {} : { body }),
+      redirect: "manual",
+      signal: AbortSignal.timeout(timeout_ms),
     },
-    ...(method === "GET" || body === undefined ? {} : { body }),
-    redirect: "manual",
-    signal: AbortSignal.timeout(timeout_ms),
-  });
+  );
   await response.body?.cancel();
   return response.status;
 }

@@ -1,9 +1,10 @@
 /** How to address a call to a provider. */
 import { ProviderMisconfigured, ProviderNotConfigured } from "../errors/provider.ts";
 import { join, readBaseUrl } from "./base-url.ts";
+import { ENDPOINTS, type HttpProtocol, type ProtocolName } from "./protocols.ts";
 import { throughProxy } from "./proxy.ts";
 import type { ModelRegistry, ProviderDefinition } from "./registry/definition.ts";
-import { keyVariables, type ProtocolName } from "./registry/layer.ts";
+import { keyVariables } from "./registry/layer.ts";
 import { capabilitiesOf } from "./registry/matrix.ts";
 import {
   baseOverride,
@@ -19,7 +20,7 @@ import type { WireTarget } from "./wire.ts";
 
 /** A provider reached over HTTP. */
 export interface HttpTarget extends WireTarget {
-  protocol: Exclude<ProtocolName, "workers-ai" | "mock">;
+  protocol: HttpProtocol;
   url: string;
   /** Endpoint for plain completions; `null`: the provider has none. */
   completion_url: string | null;
@@ -31,7 +32,7 @@ export interface HttpTarget extends WireTarget {
 
 /** A provider inside the Worker: the AI binding, or the mock. */
 export interface InternalTarget extends WireTarget {
-  protocol: "workers-ai" | "mock";
+  protocol: Exclude<ProtocolName, HttpProtocol>;
   url: null;
   headers: { [name: string]: string };
 }
@@ -43,18 +44,10 @@ export interface TargetSelector {
   /** `null`: the default of `mode: llm`. */
   model: string | null;
   /** Replaces the protocol in the provider's definition. */
-  protocol?: HttpTarget["protocol"];
+  protocol?: HttpProtocol;
   /** The reason for this provider, for the error of a missing key; the end of "It was chosen …". */
   how?: string;
 }
-
-/** The provider's own endpoint of a protocol. */
-const ENDPOINTS: Record<HttpTarget["protocol"], string> = {
-  anthropic: "/messages",
-  "openai-chat": "/chat/completions",
-  "openai-responses": "/responses",
-  ollama: "/api/chat",
-};
 
 /**
  * Everything needed to call a model, except the request. Reads the environment at each call, so that a skill loads and
@@ -90,7 +83,7 @@ export function resolveTarget(
   return {
     ...resolved,
     protocol,
-    url: join(base, endpoint ?? ENDPOINTS[protocol]),
+    url: join(base, endpoint ?? ENDPOINTS[protocol].chat),
     completion_url: completion_endpoint === undefined ? null : join(base, completion_endpoint),
     headers,
     variable,

@@ -19,6 +19,7 @@ import * as session from "../../src/errors/session.ts";
 import * as task from "../../src/errors/task.ts";
 import * as workflow from "../../src/errors/workflow.ts";
 import { Internal, StorageUnavailable, StorageUnreadable } from "../../src/errors.ts";
+import { API_NAMES } from "../../src/model/protocols.ts";
 import { PROVIDER_KEY_VARIABLES } from "../../src/secrets.ts";
 import { SHIPPED } from "../../src/skill/known-providers.ts";
 import { card } from "../../src/skill/manifest.ts";
@@ -102,6 +103,11 @@ test("manifest.md lists every field of a tool, provider and key, and no other", 
   expect(fields("Providers")).toEqual(sorted(SHIPPED.names));
   const keys = rows(section("docs/manifest.md", "Providers")).flatMap(([, key]) => quoted(key));
   expect(sorted(keys)).toEqual(sorted(PROVIDER_KEY_VARIABLES));
+});
+
+test("models.md lists every wire that a provider may have, and no other", () => {
+  const api = rows(read("docs/models.md")).find(([field]) => field === "`api`");
+  expect(sorted(quoted(api?.[2]))).toEqual(sorted(API_NAMES));
 });
 
 test("tutorial-coming-from.md lists the names of HUSK and Harn that the code knows, and no other", () => {

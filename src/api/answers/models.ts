@@ -1,6 +1,7 @@
 /** What the routes about models answer: shapes, of which the Worker uses only the types. */
 import * as z from "zod/mini";
 import { about, count, flag, named, object, text, texts } from "../../answer-shape.ts";
+import { PROTOCOLS } from "../../model/protocols.ts";
 
 const tier = () => z.enum(["small", "mid", "frontier"]);
 const maybeFlag = () => about(z.nullable(flag()), "`null`: not known");
@@ -80,7 +81,7 @@ export const modelProvider = named(
   "ModelProvider",
   z.object({
     name: text(),
-    protocol: z.enum(["anthropic", "openai-chat", "openai-responses", "ollama", "workers-ai", "mock"]),
+    protocol: z.enum(PROTOCOLS),
     base_url: z.nullable(text()),
     base_url_env: about(texts(), "Variables that replace the base, the first one set."),
     auth_style: z.enum(["bearer", "header", "none"]),

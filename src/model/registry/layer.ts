@@ -4,6 +4,7 @@
  * output is valid input, so a layer travels as JSON.
  */
 import * as z from "zod/mini";
+import { API_NAMES, type ProtocolName } from "../protocols.ts";
 
 /** With `exactOptionalPropertyTypes`: absent, never `undefined`. */
 const maybe = z.exactOptional;
@@ -48,22 +49,9 @@ const headerName = () =>
 const headerValue = () => z.string().check(z.regex(/^[\x20-\x7e]*$/, "printable ASCII"));
 const endpoint = () => z.string().check(z.regex(/^\/[^\s?#]*$/, "a path that begins with /"));
 
-const PROTOCOLS = [
-  "anthropic",
-  "chat",
-  "openai-chat",
-  "responses",
-  "openai-responses",
-  "ollama",
-  "workers-ai",
-  "mock",
-] as const;
-/** The name of a provider's wire. */
-export type ProtocolName = Exclude<(typeof PROTOCOLS)[number], "chat" | "responses">;
-
 const protocol = () =>
   z.pipe(
-    z.enum(PROTOCOLS),
+    z.enum(API_NAMES),
     z.transform((name): ProtocolName => (name === "chat" || name === "responses" ? `openai-${name}` : name)),
   );
 

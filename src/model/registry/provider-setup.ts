@@ -1,6 +1,8 @@
 /** The setup of a provider: its key, its address, whether it can be called at all. */
+
+import type { ProtocolName } from "../protocols.ts";
 import type { ModelRegistry, ProviderDefinition } from "./definition.ts";
-import { keyVariables, type ProtocolName, variablePrefix } from "./layer.ts";
+import { keyVariables, variablePrefix } from "./layer.ts";
 
 /** Reads a variable or secret of the deployment; `undefined` or blank: not set. */
 export type ReadVariable = (name: string) => string | undefined;

@@ -6,6 +6,7 @@ import type { AttemptEntry } from "../../../src/model/attempts.ts";
 import { type CallOptions, callModel } from "../../../src/model/call.ts";
 import { type Clock, systemClock } from "../../../src/model/clock.ts";
 import { callWithFallback } from "../../../src/model/fallback.ts";
+import { ENDPOINTS, type HttpProtocol } from "../../../src/model/protocols.ts";
 import type { HttpTarget } from "../../../src/model/providers.ts";
 import { llmRetries } from "../../../src/model/retry.ts";
 import { request, target } from "../../fixtures/wires/fixture.ts";
@@ -21,10 +22,8 @@ beforeEach(async () => {
 });
 afterEach(() => fake.close());
 
-const at = (protocol: HttpTarget["protocol"] = "openai-chat"): HttpTarget => {
-  const path = { anthropic: "/v1/messages", ollama: "/api/chat", "openai-responses": "/v1/responses" };
-  const chat = "/v1/chat/completions";
-  const url = fake.url + (protocol === "openai-chat" ? chat : path[protocol]);
+const at = (protocol: HttpProtocol = "openai-chat"): HttpTarget => {
+  const url = `${fake.url}${protocol === "ollama" ? "" : "/v1"}${ENDPOINTS[protocol].chat}`;
   return target(protocol === "ollama" ? "ollama" : "openai", protocol, "m", {}, { url });
 };
 
