@@ -1,6 +1,7 @@
 /** `/console/sessions/{id}/events`: the events of a session. */
 
 import { html } from "hono/html";
+import type { EventData } from "../../typed/client/api.d.ts";
 import { counted } from "../plural.ts";
 import type { Answers } from "./answers.ts";
 import { type Api, asked } from "./api.ts";
@@ -13,21 +14,37 @@ const EVENTS = 100;
 /** Most characters of an event's data. */
 const SHOWN = 2000;
 
-const NAMES = [
-  "start",
-  "delta",
-  "thought",
-  "round",
-  "tool_call",
-  "tool_output",
-  "tool_result",
-  "approval_request",
-  "artifact",
-  "daemon_wake",
-  "stage",
-  "error",
-  "done",
-] as const;
+/** What the list offers as a filter. No list shows a stored response, so `response_part` is not there. */
+const NAMES: Record<Exclude<keyof EventData, "response_part">, true> = {
+  start: true,
+  delta: true,
+  thought: true,
+  stderr: true,
+  round: true,
+  tool_call: true,
+  tool_output: true,
+  tool_result: true,
+  artifact: true,
+  approval_request: true,
+  skill_matched: true,
+  skill_activated: true,
+  skill_deactivated: true,
+  skill_scope_tools: true,
+  skill_mcp_bound: true,
+  skill_mcp_unbound: true,
+  skill_mcp_bind_failed: true,
+  tool_search_query: true,
+  tool_search_result: true,
+  feedback_injected: true,
+  transcript_compacted: true,
+  stage: true,
+  daemon_wake: true,
+  sub_agent_start: true,
+  sub_agent_result: true,
+  task_update: true,
+  error: true,
+  done: true,
+};
 
 export async function eventsPage(api: Api, id: string): Promise<Page> {
   const { searchParams, pathname } = api.url;
@@ -45,7 +62,7 @@ export async function eventsPage(api: Api, id: string): Promise<Page> {
   return {
     title: `Events of ${id}`,
     body: html`<h1>Events of session <a href="/console/sessions/${id}">${id}</a></h1>
-<form method="get" action="${pathname}" class="row"><div><label for="event">Event</label><select id="event" name="event">${optionList(NAMES, name, "all")}</select></div><button>Filter</button></form>
+<form method="get" action="${pathname}" class="row"><div><label for="event">Event</label><select id="event" name="event">${optionList(Object.keys(NAMES), name, "all")}</select></div><button>Filter</button></form>
 <p>${counted(last, "event")}. ${from > 0 ? to(Math.max(0, from - EVENTS), "Earlier") : ""}${shown.next_cursor === null ? "" : to(shown.next_cursor, "Later")}</p>
 ${shown.data.length === 0 ? html`<p>${last === 0 ? "Nothing happened yet." : "None here."}</p>` : list(shown.data)}`,
   };

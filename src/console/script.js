@@ -161,7 +161,9 @@
     /**
      * The members of events that the script reads; each event has some of them.
      * @typedef {{ text?: string, round: number, restarted?: boolean, name: string, arguments: unknown, ok: boolean,
-     *   duration_ms: number, code?: string, tool: string, reason: string, title: string, detail: string }} Data
+     *   duration_ms: number, code?: string, tool: string, reason: string, title: string, detail: string, type: string,
+     *   version: number, server: string, error: string, content: string, node_id: string, status: string, task: string,
+     *   parent_run_id?: string | null }} Data
      */
     /** @param {Data} data */
     const text = (data) => data.text ?? "[bytes]";
@@ -182,11 +184,14 @@
       put(item);
     };
     /**
-     * By event: puts its data on the page.
-     * @type {Record<string, (data: Data) => void>}
+     * By event: puts its data on the page; `null`: the page does not show it.
+     * @type {Record<Exclude<keyof import("../../typed/client/api.d.ts").EventData, "done">, ((data: Data) => void) | null>}
      */
     const show = {
+      start: null,
       delta(data) {
+        // A sub-agent's text is for the run above it.
+        if (data.parent_run_id !== undefined) return;
         if (!answer) {
           const item = $("li", "say assistant");
           answer = $("div", "out");
@@ -198,6 +203,7 @@
         answer.textContent += text(data);
       },
       thought(data) {
+        if (data.parent_run_id !== undefined) return;
         if (!thought) {
           const item = $("li", "dim");
           const more = $("details");
@@ -211,6 +217,7 @@
       },
       stderr: (data) => line("stderr", text(data), "dim"),
       round(data) {
+        if (data.parent_run_id !== undefined) return;
         if (data.restarted)
           line(`The model is asked again: what stood here of round ${data.round} is void.`, "", "wait");
         else answer = thought = null;
@@ -223,6 +230,24 @@
         line(title, "", data.ok ? "good" : "bad");
       },
       approval_request: (data) => line(`Waits for approval of ${data.tool}`, json(data.arguments), "wait"),
+      artifact: (data) => line(`Made ${data.title}`, `${data.type}, version ${data.version}`, ""),
+      skill_matched: null,
+      skill_activated: (data) => line(`Uses the skill ${data.name}`, data.reason, "dim"),
+      skill_deactivated: null,
+      skill_scope_tools: null,
+      skill_mcp_bound: null,
+      skill_mcp_unbound: null,
+      skill_mcp_bind_failed: (data) => line(`No connection to ${data.server}`, data.error, "bad"),
+      tool_search_query: null,
+      tool_search_result: null,
+      feedback_injected: (data) => line("Feedback for the model", data.content, "dim"),
+      stage: (data) =>
+        line(`Stage ${data.node_id}: ${data.status}`, "", data.status === "failed" ? "bad" : ""),
+      response_part: null,
+      sub_agent_start: (data) => line(`Sub-agent ${data.name} begins`, data.task, ""),
+      sub_agent_result: (data) =>
+        line(`Sub-agent ${data.name}: ${data.status}`, "", data.ok ? "good" : "bad"),
+      task_update: (data) => line(`Task ${data.name}: ${data.status}`, "", "dim"),
       daemon_wake: (data) => line(`Woken: ${data.reason}`, "", ""),
       transcript_compacted: () => line("Older messages were summarised.", "", "dim"),
       error: (data) => line(`${data.title}: ${data.detail}`, "", "bad"),
@@ -231,8 +256,8 @@
       const path = box.dataset.events ?? "";
       const source = new EventSource(`${path}${path.includes("?") ? "&" : "?"}after=${last}`);
       source.onopen = () => connection(box, false);
-      /** @param {string} name */
-      const take = (name) => (/** @type {Event} */ event) => {
+      /** @param {((data: Data) => void) | null} shown `null`: the run has ended or rests */
+      const take = (shown) => (/** @type {Event} */ event) => {
         // Without data it is the connection's own `error`.
         if (!(event instanceof MessageEvent)) return;
         const number = Number(event.lastEventId.split(":").pop());
@@ -247,7 +272,7 @@
         } catch {
           return;
         }
-        if (name === "done") {
+        if (shown === null) {
           source.close();
           say("The run has ended or rests.");
           if (!typed(document.body)) setTimeout(() => location.reload(), 300);
@@ -260,9 +285,11 @@
           }
           return;
         }
-        show[name]?.(data);
+        shown(data);
       };
-      for (const name of [...Object.keys(show), "done"]) source.addEventListener(name, take(name));
+      for (const [name, shown] of Object.entries(show))
+        if (shown !== null) source.addEventListener(name, take(shown));
+      source.addEventListener("done", take(null));
       source.onerror = (event) => {
         if (event instanceof MessageEvent) return;
         source.close();

@@ -9,6 +9,15 @@ type Name = keyof Shapes;
 /** One event of a stream, by its name. */
 export type RunEvent = { [name in Name]: { event: name; data: z.infer<Shapes[name]> } }[Name];
 
+/** The events that hold a piece of a text, or bytes instead. */
+export type PieceName = {
+  [name in Name]: string extends keyof z.infer<Shapes[name]>
+    ? never
+    : "b64" extends keyof z.infer<Shapes[name]>
+      ? name
+      : never;
+}[Name];
+
 /** The event of a stream that Hull itself sent. @param data as JSON text */
 export const eventOf = (name: string, data: string): RunEvent =>
   JSON.parse(`{"event":${JSON.stringify(name)},"data":${data}}`);

@@ -1,5 +1,5 @@
 /** The events of an execution or a session: stores them, then sends them to followers. */
-import { formatEvent, HEARTBEAT, HEARTBEAT_MS, type RunEvent } from "../run/events.ts";
+import { formatEvent, HEARTBEAT, HEARTBEAT_MS, type PieceName, type RunEvent } from "../run/events.ts";
 import type { ConversationStore } from "./conversation/store.ts";
 
 /**
@@ -191,17 +191,11 @@ function alike(a: object, b: object): boolean {
   );
 }
 
-type Gathered = Extract<RunEvent, { event: "delta" | "thought" | "stderr" | "tool_output" }>;
+type Gathered = Extract<RunEvent, { event: PieceName }>;
 type TextEvent = Gathered & { data: { text: string } };
 
-function isText(event: RunEvent): event is TextEvent {
-  switch (event.event) {
-    case "delta":
-    case "thought":
-    case "stderr":
-    case "tool_output":
-      return event.data.text !== undefined;
-    default:
-      return false;
-  }
-}
+const PIECES: Record<PieceName, true> = { delta: true, thought: true, stderr: true, tool_output: true };
+
+const isPiece = (event: RunEvent): event is Gathered => Object.hasOwn(PIECES, event.event);
+
+const isText = (event: RunEvent): event is TextEvent => isPiece(event) && event.data.text !== undefined;

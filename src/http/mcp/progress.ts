@@ -62,7 +62,38 @@ function messageOf({ event, data }: RunEvent): string | null {
     case "stderr":
     case "tool_output":
       return typeof data.text === "string" ? data.text.trim() || null : null;
-    default:
+    case "approval_request":
+      return `${data.tool} waits for approval`;
+    case "artifact":
+      return `made ${data.title}`;
+    case "skill_activated":
+      return `uses the skill ${data.name}`;
+    case "skill_mcp_bind_failed":
+      return `cannot connect to ${data.server}`;
+    case "sub_agent_start":
+      return `starts the sub-agent ${data.name}`;
+    case "sub_agent_result":
+      return `the sub-agent ${data.name} has ended: ${data.status}`;
+    case "stage":
+      return `stage ${data.node_id}: ${data.status}`;
+    // Text is counted; the rest is in the answer, or says nothing to people.
+    case "delta":
+    case "thought":
+    case "start":
+    case "skill_matched":
+    case "skill_deactivated":
+    case "skill_scope_tools":
+    case "skill_mcp_bound":
+    case "skill_mcp_unbound":
+    case "tool_search_query":
+    case "tool_search_result":
+    case "feedback_injected":
+    case "transcript_compacted":
+    case "daemon_wake":
+    case "response_part":
+    case "task_update":
+    case "error":
+    case "done":
       return null;
   }
 }

@@ -67,6 +67,17 @@ test("a line about a run starts a new line in a terminal, and adds nothing to te
   expect(lines(false)).toBe("I look.→ look({})\n← ok 5 ms\nSeen.\nThe run ended.\nMore");
 });
 
+test("output of a tool, an artifact and a lost MCP server are for people: on stderr, and no control character", () => {
+  const lines = written(true, () => {
+    const printer = new EventPrinter();
+    printer.print("tool_output", { call_id: "c", stream: "emit", text: "50 %\u009b8m\n" });
+    printer.print("artifact", { type: "code", title: "Plan", version: 2 });
+    printer.print("skill_mcp_bind_failed", { name: "maps", server: "geo", error: "refused" });
+    printer.print("tomorrows_event", { text: "x" });
+  });
+  expect(lines).toBe('50 %\ufffd8m\n+ code "Plan", version 2\n! no MCP server geo of maps: refused\n');
+});
+
 test("a round that begins again is announced before its new text", () => {
   const retried = (isTTY: boolean): string =>
     written(isTTY, () => {
