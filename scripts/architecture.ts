@@ -204,6 +204,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 const WORD = /[\w$]+/g;
 /** A file that spreads a namespace takes from it what the operations of the routes are called. */
 const SPREAD_NAMESPACE = /import \* as (\w+) from "([^"]+)";(?=[\s\S]*\.\.\.\1\b)/g;
+const EXPORTED_VALUE = /^export (?:async )?(?:function\*?|const|let|class) (\w+)/gm;
 const EXPORT = /^export (?:async )?(?:abstract )?(?:function\*?|const|let|class|interface|type) (\w+)/;
 
 interface Import {
@@ -224,7 +225,7 @@ export function checkArchitecture(root: string): Violation[] {
       if (message !== null) violations.push({ file, line, message });
     }
   }
-  violations.push(...findCycles(imports), ...findUnusedExports(sources, imports));
+  violations.push(...findCycles(imports), ...findUnusedExports(sources, imports), ...findOverridden(sources));
   return violations.sort((a, b) => (a.file === b.file ? a.line - b.line : a.file < b.file ? -1 : 1));
 }
 
@@ -502,6 +503,25 @@ if (import.meta.main) {
   for (const { file, line, message, warning } of violations)
     process.stderr.write(`${file}:${line} ${warning === true ? "warning: " : ""}${message}\n`);
   process.exitCode = violations.every(({ warning }) => warning === true) ? 0 : 1;
+}
+
+/** One violation per name that two modules export which one file spreads: the module spread last would win silently. */
+function findOverridden(sources: ReadonlyMap<string, string>): Violation[] {
+  const violations: Violation[] = [];
+  for (const [file, text] of sources) {
+    const from = new Map<string, string>();
+    for (const { 2: specifier = "", index } of text.matchAll(SPREAD_NAMESPACE)) {
+      const line = text.slice(0, index).split("\n").length;
+      const target = join(dirname(file), specifier);
+      for (const [, name = ""] of (sources.get(target) ?? "").matchAll(EXPORTED_VALUE)) {
+        const first = from.get(name);
+        if (first !== undefined)
+          violations.push({ file, line, message: `${first} and ${target} both export ${name}; rename one` });
+        from.set(name, target);
+      }
+    }
+  }
+  return violations;
 }
 
 /**

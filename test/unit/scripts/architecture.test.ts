@@ -125,6 +125,18 @@ const CASES: [string, Record<string, string>, string, number, RegExp][] = [
     /barrel/,
   ],
   [
+    "handlers that override each other",
+    {
+      "src/http/a.ts":
+        'import * as b from "./b.ts";\nimport * as c from "./c.ts";\nconst all = { ...b, ...c, getX: 1 };',
+      "src/http/b.ts": "export function getX() {}",
+      "src/http/c.ts": "export const getX = 1;",
+    },
+    "src/http/a.ts",
+    2,
+    /b\.ts and src\/http\/c\.ts both export getX/,
+  ],
+  [
     "circles",
     { "src/skill/a.ts": 'import "./b.ts";', "src/skill/b.ts": 'import "./a.ts";' },
     "src/skill/b.ts",
