@@ -1,4 +1,5 @@
 /** One call of a tool's handler, on any tier. */
+import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject, SkillRecord, SkillTool } from "../../skill/manifest.ts";
 
 /** What a handler reports while it works, in order. */
@@ -6,6 +7,19 @@ export type HandlerNote =
   | { kind: "output"; stream: "emit" | "stderr"; text: string }
   /** An artifact, or an update of one, as the handler gave it, unchecked. */
   | { kind: "artifact"; value: JsonObject };
+
+/**
+ * What each kind of a handler's message says while it works, whichever tier it runs on; `null`: it is malformed. The
+ * programs that call handlers send these kinds: `container/programs/handler.mjs`, `src/tool/isolate/handler-harness.mjs`.
+ */
+export const NOTES = {
+  emit: (text: Json): HandlerNote | null =>
+    typeof text === "string" ? { kind: "output", stream: "emit", text } : null,
+  artifact: (value: Json): HandlerNote | null => (isObject(value) ? { kind: "artifact", value } : null),
+};
+export type NoteKind = keyof typeof NOTES;
+
+export const isNoteKind = (kind: string): kind is NoteKind => Object.hasOwn(NOTES, kind);
 
 export interface HandlerCall {
   record: SkillRecord;

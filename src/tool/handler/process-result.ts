@@ -3,13 +3,12 @@
  * (container/programs/handler.py, container/programs/handler.mjs); anything else is a program's stdout.
  */
 
-import * as z from "zod/mini";
 import { Gathered } from "../../bytes.ts";
 import { lastOf } from "../../cut.ts";
 import { objectOf } from "../../skill/json.ts";
 import { MAX_JSON_DEPTH, parsedJson } from "../../skill/json-depth.ts";
 import type { Json } from "../../skill/manifest.ts";
-import type { HandlerNote } from "./call.ts";
+import { type HandlerNote, isNoteKind, NOTES } from "./call.ts";
 
 /** Longest result, in bytes of its JSON. */
 export const MAX_RESULT_BYTES = 5 * 1024 * 1024;
@@ -22,15 +21,6 @@ const TAIL_CHARACTERS = 2000;
 const TOO_DEEP = `The result nests more than ${MAX_JSON_DEPTH} levels deep.`;
 /** A line of progress is sent when it is this long, even without its end. */
 const LINE_CHARACTERS = 8192;
-
-const message = z.lazy(() =>
-  z.union([
-    z.strictObject({ value: z.custom<Json>((value) => value !== undefined) }),
-    z.strictObject({ error: z.string() }),
-    z.strictObject({ emit: z.string() }),
-    z.strictObject({ artifact: z.record(z.string(), z.custom<Json>()) }),
-  ]),
-);
 
 export type ProcessResult =
   | { kind: "value"; value: Json }
@@ -112,12 +102,15 @@ export class ResultReader {
     // The shims write JSON, so such a text nests too deep. Without its value the call would seem to answer null.
     if (value === undefined && text.startsWith('{"value":'))
       this.#result = { kind: "error", error: TOO_DEEP };
-    const { data } = message.safeParse(value);
-    if (data === undefined) return;
-    if ("emit" in data) this.#note({ kind: "output", stream: "emit", text: data.emit });
-    else if ("artifact" in data) this.#note({ kind: "artifact", value: data.artifact });
-    else if ("error" in data) this.#result = { kind: "error", error: data.error };
-    else this.#result = { kind: "value", value: data.value };
+    const [entry, ...more] = Object.entries(objectOf(value));
+    if (entry === undefined || more.length > 0) return;
+    const [kind, content] = entry;
+    if (isNoteKind(kind)) {
+      const note = NOTES[kind](content);
+      if (note !== null) this.#note(note);
+    } else if (kind === "value") this.#result = { kind: "value", value: content };
+    else if (kind === "error" && typeof content === "string")
+      this.#result = { kind: "error", error: content };
   }
 
   /** Sends whole lines as they come. */

@@ -138,7 +138,7 @@ const contextOf = (call, workDir, store, hear) => {
     return answer;
   };
   /**
-   * @param {string} kind
+   * @param {Parameters<HostCallback>[0]} kind
    * @param {string} text
    */
   const tell = async (kind, text) => {

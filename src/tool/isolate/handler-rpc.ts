@@ -1,4 +1,5 @@
 /** What Hull and the main module of a handler's isolate (`handler-harness.mjs`) say to each other. */
+import type { NoteKind } from "../handler/call.ts";
 
 /** The harness's input for each call, as JSON. Times in ms, sizes in UTF-16 units or bytes. */
 export interface HarnessCall {
@@ -33,7 +34,8 @@ export interface FolderFile {
  * `{code, timeoutMs}` as JSON, answered with JSON; `cancelled`, answered with a text when the call is cancelled, else without
  * one when it is over.
  */
-export type HostCallback = (kind: string, text: string) => Promise<string>;
+export type HostCallback = (kind: HostKind, text: string) => Promise<string>;
+type HostKind = NoteKind | "stderr" | "python" | "cancelled";
 
 /** The interface of the harness. Hull checks its answers, since they come from possibly hostile code. */
 export interface HandlerRpc extends Rpc.WorkerEntrypointBranded {

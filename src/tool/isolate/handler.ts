@@ -3,13 +3,14 @@
 import * as z from "zod/mini";
 import { firstOf } from "../../cut.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
-import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
 import {
   CANCELLED,
   failedCall,
   type HandlerCall,
   type HandlerFault,
   type HandlerOutcome,
+  NOTES,
   networkHint,
 } from "../handler/call.ts";
 import HANDLER_HARNESS from "./handler-harness.mjs?raw";
@@ -78,7 +79,6 @@ const answerShape = z.lazy(() =>
   }),
 );
 const pythonShape = z.lazy(() => z.object({ code: z.string(), timeoutMs: z.nullable(z.number()) }));
-const noteShape = z.lazy(() => z.record(z.string(), z.custom<Json>()));
 
 const UNCHANGED: FolderChanges = { written: [], removed: [], left: [] };
 const OUT_OF_TURN = "The isolate answered out of turn.";
@@ -186,13 +186,13 @@ function listener({ note, signal }: HandlerCall, { python }: HandlerHelp, over: 
   return async (kind, text) => {
     if (typeof text !== "string" || text.length > MAX_RESULT) return "";
     switch (kind) {
-      case "emit":
       case "stderr":
         note({ kind: "output", stream: kind, text });
         return "";
+      case "emit":
       case "artifact": {
-        const value = noteShape.safeParse(parsedJson(text));
-        if (value.success) note({ kind: "artifact", value: value.data });
+        const said = NOTES[kind](kind === "emit" ? text : (parsedJson(text) ?? null));
+        if (said !== null) note(said);
         return "";
       }
       case "python": {
@@ -204,6 +204,8 @@ function listener({ note, signal }: HandlerCall, { python }: HandlerHelp, over: 
         await over;
         return signal.aborted ? CANCELLED : "";
       default:
+        // Only hostile code sends another one: the harness is checked against these.
+        kind satisfies never;
         return "";
     }
   };

@@ -1,6 +1,7 @@
 /** What a handler's process writes, in whatever pieces it comes. */
+import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import type { HandlerNote } from "../../../src/tool/handler/call.ts";
+import { type HandlerNote, NOTES } from "../../../src/tool/handler/call.ts";
 import { MAX_RESULT_BYTES, ResultReader } from "../../../src/tool/handler/process-result.ts";
 
 const message = (value: unknown): string => `\x1e${JSON.stringify(value)}\n`;
@@ -95,4 +96,13 @@ test.each([
   const most = "x".repeat(MAX_RESULT_BYTES - 2);
   expect(read(form(most), 65_536).result).toEqual({ kind: "value", value: most });
   expect(read(form(`${most}${"x".repeat(100)}`), 65_536).result).toEqual({ kind: "too_large" });
+});
+
+test("the programs that call handlers send only kinds of messages that are read, and JavaScript's every kind", () => {
+  const sent = (program: string): Set<string> => {
+    const text = readFileSync(new URL(`../../../container/programs/${program}`, import.meta.url), "utf8");
+    return new Set(Array.from(text.matchAll(/\b(?:report|answer)\(\s*"(\w+)"/g), ([, kind = ""]) => kind));
+  };
+  expect([...sent("handler.mjs")].sort()).toEqual([...Object.keys(NOTES), "error", "value"].sort());
+  expect([...sent("handler.py")].sort()).toEqual(["error", "value"]);
 });
