@@ -83,37 +83,31 @@ describe("a session", () => {
     expect(await get("/sessions/renamed/exists")).toEqual({ exists: false });
   });
 
-  it.each([
-    ["GET", "", undefined],
-    ["DELETE", "", undefined],
-    ["GET", "/length", undefined],
-    ["GET", "/ancestry", undefined],
-    ["GET", "/messages", undefined],
-    ["GET", "/events", undefined],
-    ["GET", "/runs", undefined],
-    ["GET", "/runs/r", undefined],
-    ["GET", "/approvals", undefined],
-    ["GET", "/artifacts", undefined],
-    ["GET", "/artifacts/a", undefined],
-    ["POST", "/reset", {}],
-    ["POST", "/trim", { keep_last: 1 }],
-    ["POST", "/compact", {}],
-    ["POST", "/inject", { message: { role: "user", content: "x" } }],
-    ["POST", "/fork", {}],
-    ["POST", "/fork-at", { keep_first: 1 }],
-    ["POST", "/close", {}],
-    ["POST", "/archive", {}],
-    ["POST", "/abandon", {}],
-    ["POST", "/resume", {}],
-    ["POST", "/messages", { content: "x" }],
-    ["POST", "/feedback", { kind: "hint", content: "x" }],
-    ["POST", "/tool-results", { tool_call_id: "x", content: "x" }],
-    ["POST", "/approvals/x", { decision: "deny" }],
-    ["POST", "/runs", { prompt: "x", options: { provider: "mock" } }],
-    ["POST", "/runs/r/cancel", {}],
-  ])(
-    "is 404 if it does not exist: %s %s, also for another tenant's and for an invalid id",
-    async (method, path, body) => {
+  /** Bodies of the routes that need one. */
+  const SENT: Partial<Record<OperationId, Body>> = {
+    answerToolCall: { tool_call_id: "x", content: "x" },
+    decideApproval: { decision: "deny" },
+    forkSessionAt: { keep_first: 1 },
+    injectMessage: { message: { role: "user", content: "x" } },
+    sendFeedback: { kind: "hint", content: "x" },
+    sendMessage: { content: "x" },
+    startRun: { prompt: "x", options: { provider: "mock" } },
+    trimSession: { keep_last: 1 },
+  };
+  /** The routes that answer otherwise, and why. */
+  const NEVER_404: Partial<Record<OperationId, string>> = {
+    sessionExists: "it answers whether the session exists",
+  };
+  const OF_SESSION = FIXED_ROUTES.flatMap(([id, method, path]) =>
+    path.startsWith("/sessions/:id") && NEVER_404[id] === undefined
+      ? [{ id, method, path: path.replace("/sessions/:id", "").replace(/:\w+(?:\{[^}]*\})?/g, "x") }]
+      : [],
+  );
+
+  it.each(OF_SESSION)(
+    "is 404 if it does not exist: $method $path, also for another tenant's and for an invalid id",
+    async ({ id, method, path }) => {
+      const body = method === "GET" || method === "DELETE" ? undefined : (SENT[id] ?? {});
       await post("/sessions", { id: "mine" });
       expect(await codeOf(await send(method, `/sessions/none${path}`, body))).toEqual([404, "not_found"]);
       expect(await codeOf(await send(method, `/sessions/no%20id${path}`, body))).toEqual([404, "not_found"]);
