@@ -25,6 +25,7 @@ import { SHIPPED } from "../../src/skill/known-providers.ts";
 import { card } from "../../src/skill/manifest.ts";
 import { COMMAND_TOOL_FIELDS, PARAMETER_FIELDS } from "../../src/skill/manifest-fields.ts";
 import { parseManifest } from "../../src/skill/parse.ts";
+import { WORKSPACE_TOOLS } from "../../src/skill/tool-names.ts";
 
 import { blocks, shellLines } from "../support/documents.ts";
 
@@ -103,6 +104,12 @@ test("manifest.md lists every field of a tool, provider and key, and no other", 
   expect(fields("Providers")).toEqual(sorted(SHIPPED.names));
   const keys = rows(section("docs/manifest.md", "Providers")).flatMap(([, key]) => quoted(key));
   expect(sorted(keys)).toEqual(sorted(PROVIDER_KEY_VARIABLES));
+});
+
+test("real-skills.md lists every workspace tool, and no other", () => {
+  const table = rows(section("docs/real-skills.md", "What happens in between"));
+  const names = table.map(([tool]) => quoted(tool)[0] ?? "").filter((name) => /^[A-Z]\w*$/.test(name));
+  expect(names).toEqual([...WORKSPACE_TOOLS]);
 });
 
 test("models.md lists every wire that a provider may have, and no other", () => {
