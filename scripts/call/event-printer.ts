@@ -5,6 +5,8 @@ import { terminalText, writeError } from "../terminal-text.ts";
 export class EventPrinter {
   /** Whether the last line of text on stdout is still open. */
   #open = false;
+  /** Whether the last line of a tool's output on stderr is still open. */
+  #toolLine = false;
 
   print(event: string | undefined, value: Record<string, unknown>): void {
     // A sub-agent's text is for the run above it.
@@ -16,14 +18,17 @@ export class EventPrinter {
       this.#text(value.round === undefined ? value.text : terminalText(value.text, process.stdout));
     else if (event === "delta" && typeof value.b64 === "string") this.#text(Buffer.from(value.b64, "base64"));
     else if (event === "stderr" && typeof value.text === "string") process.stderr.write(value.text);
-    else if (event === "tool_output" && typeof value.text === "string")
-      process.stderr.write(terminalText(value.text, process.stderr));
+    else if (event === "tool_output" && typeof value.text === "string") {
+      writeError(value.text);
+      this.#toolLine = !value.text.endsWith("\n");
+    }
   }
 
   /** Prints a line on stderr. A terminal shows both streams, so there the line must not continue a line of the text. */
   say(line: string): void {
     if (process.stderr.isTTY) this.endLine();
-    writeError(`${line}\n`);
+    writeError(`${this.#toolLine ? "\n" : ""}${line}\n`);
+    this.#toolLine = false;
   }
 
   /** In a terminal, ends the open line of the text. */

@@ -70,7 +70,7 @@ test("a line about a run starts a new line in a terminal, and adds nothing to te
 test("output of a tool, an artifact and a lost MCP server are for people: on stderr, and no control character", () => {
   const lines = written(true, () => {
     const printer = new EventPrinter();
-    printer.print("tool_output", { call_id: "c", stream: "emit", text: "50 %\u009b8m\n" });
+    printer.print("tool_output", { call_id: "c", stream: "emit", text: "50 %\u009b8m" });
     printer.print("artifact", { type: "code", title: "Plan", version: 2 });
     printer.print("skill_mcp_bind_failed", { name: "maps", server: "geo", error: "refused" });
     printer.print("tomorrows_event", { text: "x" });
