@@ -325,6 +325,8 @@ it("a skill inside a request goes like a removed upload, after the container tha
   expect(await kinds()).toEqual(["pack", "skill"]);
   // Another request brings it again, and its container is not yet in the list.
   expect((await new Client().post("/v1/containers", { ...asked, name: "c" })).status).toBe(200);
+  // A session writes its row after the answer, so a row could come back.
+  await expect.poll(() => rows("sessions")).toBe(2);
   await run("DELETE FROM sessions");
   await sweep(0);
   expect(await kinds()).toEqual(["pack", "skill"]);
