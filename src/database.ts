@@ -12,17 +12,65 @@ const tablesOf = memoNamed((db: D1Database, schema: string) => {
   let applied = false;
   return async (): Promise<void> => {
     if (applied) return;
-    await db.batch(statementsOf(schema).map((statement) => db.prepare(statement)));
+    await apply(db, statementsOf(schema));
     applied = true;
   };
 });
 
-/** The statements are safe to repeat. */
-const statementsOf = (schema: string): string[] =>
-  schema
-    .replace(/^--.*\n/gm, "")
-    .split(/;\r?\n/)
-    .filter((statement) => statement !== "");
+/** A statement of a schema. It is safe to repeat, unless it adds a column. */
+interface SchemaStatement {
+  text: string;
+  /** `table.column`, and the file that adds it, whose first line names it. Absent: the statement adds none. */
+  adds?: { column: string; file: string };
+}
+
+function statementsOf(schema: string): SchemaStatement[] {
+  let file = "";
+  return schema.split(/;\r?\n/).flatMap((part) => {
+    file = /^-- (\d+_\w+\.sql)/m.exec(part)?.[1] ?? file;
+    const text = part.replace(/^--.*\n/gm, "");
+    const [, table, column] = /^ALTER TABLE (\w+) ADD COLUMN (\w+)/.exec(text) ?? [];
+    if (table !== undefined) return [{ text, adds: { column: `${table}.${column}`, file } }];
+    return text === "" ? [] : [{ text }];
+  });
+}
+
+/** wrangler's table of the migrations that it need not apply, as wrangler makes it. */
+const MIGRATIONS = `CREATE TABLE IF NOT EXISTS d1_migrations(
+  id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE, applied_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL)`;
+
+/** Applies statements but those that add a column which exists. SQLite would refuse these, and wrangler's migration fail. */
+async function apply(db: D1Database, statements: readonly SchemaStatement[]): Promise<void> {
+  const absent = statements.some(({ adds }) => adds !== undefined) ? await absentOf(db, statements) : [];
+  const files = new Set(absent.map(({ file }) => file));
+  const noted = Array.from(files, (file) =>
+    db.prepare("INSERT OR IGNORE INTO d1_migrations (name) VALUES (?)").bind(file),
+  );
+  const wanted = statements.filter(({ adds }) => adds === undefined || absent.includes(adds));
+  // D1 refuses an empty batch.
+  if (wanted.length === 0) return;
+  try {
+    await db.batch([
+      ...wanted.map(({ text }) => db.prepare(text)),
+      ...(noted.length === 0 ? [] : [db.prepare(MIGRATIONS), ...noted]),
+    ]);
+  } catch (error) {
+    // Another isolate, or wrangler, may have added a column meanwhile.
+    if (absent.length === 0 || (await absentOf(db, statements)).length === absent.length) throw error;
+    await apply(db, statements);
+  }
+}
+
+/** The columns to add that do not exist. */
+async function absentOf(db: D1Database, statements: readonly SchemaStatement[]) {
+  const added = statements.flatMap(({ adds = [] }) => adds);
+  const query = `SELECT m.name || '.' || c.name AS name FROM sqlite_master AS m, pragma_table_info(m.name) AS c
+    WHERE m.type = 'table' AND m.name IN (SELECT value FROM json_each(?))`;
+  const tables = added.map(({ column }) => column.split(".")[0]);
+  const { results } = await db.prepare(query).bind(JSON.stringify(tables)).all<{ name: string }>();
+  const present = new Set(results.map(({ name }) => name));
+  return added.filter(({ column }) => !present.has(column));
+}
 
 /** The database with the tables of this schema, which an isolate creates on first use. */
 export async function databaseWith(db: D1Database, schema: string): Promise<D1Database> {
