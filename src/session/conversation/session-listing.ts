@@ -295,11 +295,14 @@ export class SessionListing {
   }
 
   async #entry(row: SessionRow): Promise<IndexEntry> {
-    const { tenant, state } = row;
-    const statement = await sessionRows(this.#deployment.env, [{ tenant, session: listEntry(row) }]);
+    const { tenant } = row;
+    const session = listEntry(row);
+    const statement = await sessionRows(this.#deployment.env, [{ tenant, session }]);
     const written = (): void => {
       // Keeps the due time if the session was changed or removed meanwhile.
-      if (this.#store.session()?.state === state) this.#store.due.set({ index: null });
+      const now = this.#store.session();
+      if (now !== null && JSON.stringify(listEntry(now)) === JSON.stringify(session))
+        this.#store.due.set({ index: null });
     };
     return { statement, written };
   }
