@@ -26,6 +26,7 @@ const COMMANDS: { name: string; aliases: readonly string[]; load: () => Promise<
   { name: "upload", aliases: [], load: () => import("./commands/upload.ts") },
   { name: "remove", aliases: [], load: () => import("./commands/remove.ts") },
   { name: "sessions", aliases: [], load: () => import("./commands/sessions.ts") },
+  { name: "runs", aliases: [], load: () => import("./commands/runs.ts") },
   { name: "approvals", aliases: [], load: () => import("./commands/approvals.ts") },
   { name: "logs", aliases: [], load: () => import("./commands/logs.ts") },
   { name: "tasks", aliases: [], load: () => import("./commands/tasks.ts") },

@@ -9,7 +9,7 @@ import type { Json, JsonObject } from "../src/skill/manifest.ts";
 const NAMED = [
   "Problem Card Execution File CallOptions RunOptions RunRequest RunResult CallResult",
   "StructuredResult Session SessionMessages Sessions Delivered CompactRequest CompactedSession",
-  "Artifacts Artifact Approval Approvals ApprovalDecision RunAccepted Run SessionRunResult Runs",
+  "Artifacts Artifact Approval Approvals ApprovalDecision IndexedRun IndexedRuns RunAccepted Run SessionRunResult Runs",
   "DaemonRequest Daemon Daemons DaemonSnapshot SessionFile SessionFiles",
 ].flatMap((names) => names.split(" "));
 /** Those that have another name in TypeScript. */

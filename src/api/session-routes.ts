@@ -103,6 +103,7 @@ export const SESSION_OPERATIONS = {
         query("kind", "Only runs of this kind.", { enum: [...RUN_KINDS] }),
         query("name", "Only runs of this skill, operation or workflow.", TEXT),
         query("session", "Only runs in this session.", TEXT),
+        query("model", "Only runs with this model, as `provider/model`.", TEXT),
         query("code", "Only runs that ended with this error.", TEXT),
         query("stages", "Whether the runs of workflow stages are among them; `true` if absent.", {
           enum: ["true", "false"],
@@ -291,6 +292,10 @@ export function sessionSchemas(): JsonObject {
           "`run`: in a session; `daemon`: of a daemon; `call`: of a skill, or without a session; `workflow`: of a graph, its stages are runs too.",
       },
       name: { description: "The skill that it is, the operation, or the workflow." },
+      model: {
+        description:
+          "The model that it asks, as `provider/model`; that of the fallback if a fallback answered last. `null`: none, or an earlier version of Hull listed it.",
+      },
       state: { enum: [...RUN_STATES] },
       created_at: TIME,
       settled_at: MAYBE_TIME,

@@ -5,6 +5,7 @@ import type {
   CallResult,
   Card,
   Execution,
+  IndexedRun,
   RunRequest,
   RunResult,
   StoredFile,
@@ -42,6 +43,9 @@ export interface SkillSettings extends RunSettings {
   /** Method of the skill's route; default POST. GET sends text as `?input=`, each member of an object as a parameter. */
   method?: "GET" | "POST";
 }
+
+/** Which runs to list. @see docs/http.md */
+export type RunFilter = { [name in "state" | "kind" | "name" | "session" | "model" | "code"]?: string };
 
 /** The content of the last event of a skill's stream. */
 export interface SkillDone {
@@ -90,6 +94,12 @@ export class Hull {
   /** The same as events. Leaving the stream before its end stops the run. */
   streamAgent(body: RunRequest, settings: RunSettings = {}): EventStream<RunResult> {
     return executionStream(this.#transport, posts("/runs", body, settings), settings);
+  }
+
+  /** The tenant's runs of all surfaces, the newest first, page by page. */
+  runs(filter: RunFilter = {}, settings: CallSettings = {}): AsyncGenerator<IndexedRun> {
+    const query = new URLSearchParams(Object.entries(filter)).toString();
+    return this.#transport.pages(`/runs${query === "" ? "" : `?${query}`}`, settings);
   }
 
   /** The session of an id. This sends no request; `sessions.open` makes a session. */

@@ -45,6 +45,7 @@ export async function runPage(api: Api, id: string): Promise<Page> {
 <div id="figures"${refresh} data-mark="${mark(JSON.stringify([run, steps.recovered]))}" data-say="${why}"><p>${stateLabel(run.state)} ${why}${run.state === "awaiting_approval" ? html` <a id="decide" href="/console/approvals">Decide about it</a>.` : ""}</p>
 ${facts([
   ["Skill or session", runName(run)],
+  run.model === null ? null : ["Model", run.model],
   ["Started", when(run.created_at)],
   ["Duration", duration(run.duration_ms)],
   ["Tokens", counting ? "–" : `${count(run.input_tokens)} in, ${count(run.output_tokens)} out`],

@@ -18,11 +18,12 @@ export async function runsPage(api: Api): Promise<Page> {
     kind: given("kind"),
     name: given("name"),
     session: given("session"),
+    model: given("model"),
     code: given("code"),
     stages: stages || given("session") !== "" ? "true" : "false",
   };
   const { data, next_cursor } = await asked(api, "listAllRuns", { query });
-  const filtered = [query.state, query.kind, query.name, query.session, query.code].some(
+  const filtered = [query.state, query.kind, query.name, query.session, query.model, query.code].some(
     (value) => value !== "",
   );
   const live = query.cursor === null ? html` data-refresh="3000"` : "";
@@ -34,6 +35,7 @@ export async function runsPage(api: Api): Promise<Page> {
 <div><label for="kind">Kind</label><select id="kind" name="kind">${optionList(RUN_KINDS, query.kind, "all")}</select></div>
 <div><label for="name">Skill</label><input id="name" name="name" value="${query.name}"></div>
 <div><label for="session">Session</label><input id="session" name="session" value="${query.session}"></div>
+<div><label for="model">Model</label><input id="model" name="model" placeholder="provider/model" value="${query.model}"></div>
 <div><label for="code">Error</label><input id="code" name="code" value="${query.code}"></div>
 <div><label><input type="checkbox" name="stages" value="true"${stages ? html` checked` : ""}> with stages of workflows</label></div>
 <button>Filter</button></form>
@@ -52,6 +54,7 @@ const COLUMNS: readonly (string | Column)[] = [
   "Run",
   "State",
   "Skill or session",
+  "Model",
   "Started",
   ...["Duration", "Tokens in, out", "Cost"].map(numbers),
   "Action",
@@ -73,6 +76,7 @@ function cells(api: Api, run: RunEntry): (Html | string)[] {
   const {
     id,
     kind,
+    model,
     state,
     created_at,
     duration_ms,
@@ -87,6 +91,7 @@ function cells(api: Api, run: RunEntry): (Html | string)[] {
     html`<a href="${pathOf(run)}"><code>${id.slice(0, 14)}</code></a> <span class="dim">${kind}</span>`,
     html`${stateLabel(state)}${code === null ? "" : html` <small><code>${code}</code></small>`}`,
     runName(run),
+    model ?? "",
     when(created_at),
     duration(duration_ms),
     `${count(input_tokens)}, ${count(output_tokens)}`,

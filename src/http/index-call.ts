@@ -2,14 +2,14 @@
  * Notes the calls that the Worker itself executes in the index of runs: after they have ended, several together; a long
  * call also while it runs. If the Worker dies before that, the note is lost.
  */
-import { BudgetExceeded } from "../errors/budget.ts";
 import { ClientClosedRequest } from "../errors/run.ts";
 import { HullError, toHullError } from "../errors.ts";
 import { skillNamed } from "../llm/skill-model.ts";
 import type { RunContext } from "../run/context.ts";
 import type { OperationHandle } from "../run/handle.ts";
 import { queueRows } from "../session/index-rows.ts";
-import { beginningCall, type RunEntry } from "../session/run-entry.ts";
+import { beginningCall, entryOf, type RunEntry } from "../session/run-entry.ts";
+import { callFacts } from "../session/run-facts.ts";
 import type { RequestContext } from "./context.ts";
 import { namedSkillHeaders, withHeaders } from "./run-headers.ts";
 import { runId } from "./run-id.ts";
@@ -44,20 +44,10 @@ export async function indexedCall<T>(
 
 /** @param code of the error that ended the call; `null`: it has an answer */
 function ended(run: RunEntry, code: string | null, log: RunContext["log"]): RunEntry {
-  const now = Date.now();
-  const { usage } = log;
   const failed = code === ClientClosedRequest.code ? "cancelled" : "error";
-  return {
-    ...run,
-    state: code === null ? (log.run_status ?? "done") : failed,
-    code: code ?? (log.refused === true ? BudgetExceeded.code : null),
-    settled_at: new Date(now).toISOString(),
-    duration_ms: now - Date.parse(run.created_at),
-    input_tokens: usage?.input_tokens ?? 0,
-    output_tokens: usage?.output_tokens ?? 0,
-    cost_usd: log.cost_usd ?? usage?.cost_usd ?? 0,
-    price_known: log.price_known ?? usage?.price_known ?? true,
-  };
+  const times = { created_at: Date.parse(run.created_at), settled_at: Date.now() };
+  const state = code === null ? (log.run_status ?? "done") : failed;
+  return entryOf(run, times, callFacts(log, { name: run.name, state, code }));
 }
 
 function indexRun({ deployment, tenant, background }: RunContext, run: RunEntry): void {

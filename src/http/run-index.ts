@@ -19,6 +19,7 @@ export async function listAllRuns(context: RequestContext): Promise<Response> {
     kind: oneOf(query, "kind", RUN_KINDS),
     name: query.get("name"),
     session: query.get("session"),
+    model: query.get("model"),
     code: query.get("code"),
     stages: !query.has("stages") || flagIn(query, "stages", WORDS),
   };

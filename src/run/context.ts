@@ -28,6 +28,8 @@ export interface LogFields {
   cost_usd?: number;
   price_known?: boolean;
   refused?: boolean | undefined;
+  /** The model that was asked last, as `provider/model`. */
+  model?: string | null;
   /** The status of an agent run without a session. */
   run_status?: string;
 }

@@ -1,5 +1,6 @@
 /** Makes the model calls of `/llm/*`, runs and sessions: chooses models, keeps budgets, asks providers. */
 
+import { modelName } from "../engine/agent/state.ts";
 import { type ModelRequest, textOfBlocks } from "../engine/messages.ts";
 import { sumUsd } from "../engine/usd.ts";
 import { BudgetExceeded } from "../errors/budget.ts";
@@ -181,7 +182,9 @@ export async function llmHost(
             ...asked,
             resolve: (target) => {
               begun = Date.now();
-              return resolve(target, asked);
+              const resolved = resolve(target, asked);
+              context.log.model = modelName(resolved);
+              return resolved;
             },
             signal: asked.signal ?? options.signal,
             onText:

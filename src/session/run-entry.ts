@@ -21,6 +21,11 @@ export const runEntry = () =>
     /** Slug of the called skill, name of the operation, or name of the workflow; `null`: none. */
     name: z.nullable(z.string()),
     session: z.nullable(z.string()),
+    /**
+     * The model that it asks, as `provider/model`; that of the fallback if a fallback answered last; `null`: none, or an
+     * earlier version of Hull listed it.
+     */
+    model: z.nullable(z.string()),
     state: z.string(),
     created_at: z.string(),
     settled_at: z.nullable(z.string()),
@@ -51,29 +56,45 @@ export const figuresShape = z.lazy(() =>
   }),
 );
 
-/** What a run has used. */
-export type Used = Pick<RunEntry, "input_tokens" | "output_tokens" | "cost_usd" | "price_known">;
+/** What the list says of a run besides its place and its times. A run's object stores it with the run. */
+export const runFacts = () =>
+  z.omit(runEntry(), { id: true, session: true, created_at: true, settled_at: true, duration_ms: true });
+export type RunFacts = z.output<ReturnType<typeof runFacts>>;
 
-/** State, times (from Unix ms) and usage of a run. @param used as far as known */
-export function figuresOf(
-  { status, created_at, settled_at }: { status: string; created_at: number; settled_at: number | null },
-  used: Used | undefined,
-): Omit<RunEntry, "id" | "kind" | "name" | "session" | "code"> {
+/** The entry of a run. @param times Unix ms */
+export function entryOf(
+  { id, session }: Pick<RunEntry, "id" | "session">,
+  { created_at, settled_at }: { created_at: number; settled_at: number | null },
+  { kind, name, model, state, code, ...used }: RunFacts,
+): RunEntry {
   const time = (ms: number): string => new Date(ms).toISOString();
+  const { input_tokens, output_tokens, cost_usd, price_known } = used;
   return {
-    state: status,
+    id,
+    kind,
+    name,
+    session,
+    model,
+    state,
     created_at: time(created_at),
     settled_at: settled_at === null ? null : time(settled_at),
     duration_ms: settled_at === null ? null : Math.max(0, settled_at - created_at),
-    input_tokens: used?.input_tokens ?? 0,
-    output_tokens: used?.output_tokens ?? 0,
-    cost_usd: used?.cost_usd ?? 0,
-    price_known: used?.price_known ?? true,
+    input_tokens,
+    output_tokens,
+    cost_usd,
+    price_known,
+    code,
   };
+}
+
+/** What is known of a run when it begins. */
+export function beginningFacts(about: Pick<RunFacts, "kind" | "name" | "model">): RunFacts {
+  const none = { input_tokens: 0, output_tokens: 0, cost_usd: 0, price_known: true };
+  return { ...about, state: "running", ...none, code: null };
 }
 
 /** The entry of a call that has just begun. @param now Unix ms */
 export function beginningCall(id: string, name: string | null, now: number): RunEntry {
-  const begun = { status: "running", created_at: now, settled_at: null };
-  return { id, kind: "call", name, session: null, code: null, ...figuresOf(begun, undefined) };
+  const times = { created_at: now, settled_at: null };
+  return entryOf({ id, session: null }, times, beginningFacts({ kind: "call", name, model: null }));
 }

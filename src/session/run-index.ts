@@ -10,6 +10,7 @@ import RUNS from "../../migrations/0009_runs.sql?raw";
 import RUNS_RUNNING from "../../migrations/0015_runs_running.sql?raw";
 import RUNS_RESTING from "../../migrations/0016_runs_resting.sql?raw";
 import RUN_PRICES from "../../migrations/0023_run_prices.sql?raw";
+import RUN_MODELS from "../../migrations/0026_run_models.sql?raw";
 import { type OwnTables, ownTables, removeInBatches, type Statement, Tables } from "../database.ts";
 import type { Bindings, Owner } from "../env.ts";
 import { type NewestFirst, newestFirst, type Wanted } from "./newest-first.ts";
@@ -25,6 +26,7 @@ const COLUMNS = [
   "kind",
   "name",
   "session",
+  "model",
   "state",
   "created_at",
   "settled_at",
@@ -65,7 +67,7 @@ const WRITE_PRICES = `INSERT OR REPLACE INTO run_prices (tenant, id, price_known
   FROM json_each(?) AS v JOIN runs AS r ON r.tenant = v.value ->> 0 AND r.id = v.value ->> 1
     AND r.created_at = v.value ->> 2 AND r.settled_at IS v.value ->> 3`;
 
-const SCHEMA = RUNS + RUN_PRICES;
+const SCHEMA = RUNS + RUN_PRICES + RUN_MODELS;
 const tables = ({ DB }: Bindings): Tables => new Tables(DB, SCHEMA);
 const own = (owner: Owner): OwnTables => ownTables(owner, SCHEMA);
 
@@ -113,6 +115,8 @@ interface RunFilter extends Wanted {
   kind: string | null;
   name: string | null;
   session: string | null;
+  /** As `provider/model`. */
+  model: string | null;
   /** Code of the error that ended the run; `null` means any. */
   code: string | null;
   /** Whether those of workflow stages are among them. */
@@ -125,12 +129,12 @@ const NO_STAGE = "(session IS NULL OR substr(session, 1, 4) <> 'wfs_' OR id <> '
 /** A tenant's runs, the newest first, a page at a time. @throws BadRequest for a cursor that no page returned */
 export function listIndexedRuns(
   owner: Owner,
-  { state, kind, name, session, code, stages, ...page }: RunFilter,
+  { state, kind, name, session, model, code, stages, ...page }: RunFilter,
 ): Promise<NewestFirst<RunEntry>> {
   const query = `${SELECT} WHERE tenant = ?1 AND (?2 IS NULL OR state = ?2) AND (?3 IS NULL OR kind = ?3)
-    AND (?4 IS NULL OR name = ?4) AND (?5 IS NULL OR session = ?5)
-    ${stages ? "" : `AND ${NO_STAGE}`} ${code === null ? "" : "AND code = ?6"}` as const;
-  const values = [state, kind, name, session, ...(code === null ? [] : [code])];
+    AND (?4 IS NULL OR name = ?4) AND (?5 IS NULL OR session = ?5) AND (?6 IS NULL OR model = ?6)
+    ${stages ? "" : `AND ${NO_STAGE}`} ${code === null ? "" : "AND code = ?7"}` as const;
+  const values = [state, kind, name, session, model, ...(code === null ? [] : [code])];
   return newestFirst(own(owner), rowShape, [query, values], page);
 }
 

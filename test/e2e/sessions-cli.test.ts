@@ -30,6 +30,17 @@ test("a session is listed, shown, sent a message, read as a log, and removed", a
   });
   await run("counter", [{ text: "hello there" }]);
   expect((await started("sessions", "ls")).output).toMatch(/^ID +STATE .*\ncounter +active /);
+  const own = ["--session", "counter", "--status", "done"];
+  expect((await started("runs", ...own, "--model", "mock/mock")).output).toMatch(
+    /^ID +KIND +STATUS .*\nrun_\w+ +run +done .* mock\/mock +counter +\S+\n$/,
+  );
+  expect((await cli("runs", ...own, "--model", "mock/other")).output.split("\n")).toHaveLength(2);
+  const { data } = JSON.parse((await cli("runs", ...own, "--json")).output);
+  expect(data).toMatchObject([{ kind: "run", state: "done", model: "mock/mock" }]);
+  expect(await cli("runs", "--status", "x")).toMatchObject({
+    code: 2,
+    output: expect.stringContaining("state must be one of"),
+  });
   const { output } = await sessions("show", "counter");
   for (const part of [/^state +active$/m, /^run_\w+ +done /m, "a word before", "hello there"]) {
     expect(output).toMatch(part);

@@ -71,6 +71,7 @@ it(`${SESSIONS} sessions and as many runs are listed in pages`, async () => {
     kind: "call",
     name: "skill-1",
     session: null,
+    model: null,
     state: "done",
     created_at,
     settled_at: created_at,

@@ -30,13 +30,22 @@ function watched(before: (batch: number) => Promise<void> | void): { DB: D1Datab
 
 const ended = (id: string): { tenant: string; run: RunEntry } => {
   const at = new Date().toISOString();
-  const none = { input_tokens: 0, output_tokens: 0, cost_usd: 0, price_known: true, code: null };
+  const none = { input_tokens: 0, output_tokens: 0, cost_usd: 0, price_known: true, model: null, code: null };
   const run = { id, kind: "run", name: null, session: "noted", state: "done", created_at: at } as const;
   return { tenant: "noted", run: { ...run, settled_at: at, duration_ms: 0, ...none } };
 };
 
 async function listedOf(tenant: string, session: string): Promise<string[]> {
-  const any = { limit: 10, cursor: null, state: null, kind: null, name: null, code: null, stages: true };
+  const any = {
+    limit: 10,
+    cursor: null,
+    state: null,
+    kind: null,
+    name: null,
+    model: null,
+    code: null,
+    stages: true,
+  };
   const { data } = await listIndexedRuns({ env: bindings, tenant }, { session, ...any });
   return data.map(({ id }) => id).sort();
 }
@@ -224,6 +233,67 @@ describe("the ends of runs", () => {
       await world.ask("view", null);
       await expect.poll(() => listedOf("t", world.id)).toEqual(["r-lost"]);
     });
+  });
+});
+
+it("a run is listed as it ended, whatever ran after it and whoever writes the row", async () => {
+  await inWorld({ replies: ["hi", "ho"] }, async (world) => {
+    const owner = { env: bindings, tenant: "t" };
+    const row = (id: string) => indexedRun(owner, id);
+    await world.open();
+    await world.start("r-named", "go", { agent: "poet" });
+    await world.ask("answer", { run_id: "r-named", wait: "terminal" });
+    await world.run("r-next", "go");
+    await world.over();
+    await flushRows(world.conversation.deployment);
+    const before = await row("r-named");
+    const { runs } = world.conversation.log.store;
+    const stored = JSON.parse(runs.find("r-named")?.listed ?? "");
+    expect(before).toMatchObject({ ...stored, name: "poet", state: "done" });
+    expect(before?.model).toMatch(/^[^/]+\/./);
+    for (const as of ["ended", "ended by an earlier version of Hull"]) {
+      // Such a version leaves what the list says of the run's beginning.
+      if (as !== "ended")
+        runs.update("r-named", {
+          listed: JSON.stringify({
+            ...stored,
+            state: "running",
+            input_tokens: 0,
+            output_tokens: 0,
+          }),
+        });
+      await forgetRuns(owner, ["r-named"]);
+      expect(world.conversation.listing.relist("r-named", "running")).toBe(true);
+      const now = async () => {
+        await flushRows(world.conversation.deployment);
+        return row("r-named");
+      };
+      await expect.poll(now, { message: as }).toEqual(before);
+    }
+  });
+});
+
+it("a session's row stays due if the session changed in any way while it was written", async () => {
+  let change = (): void => {};
+  const { DB } = watched(() => change());
+  await inWorld({ replies: [], env: { DB } }, async (world) => {
+    await world.open();
+    await world.over();
+    const { store } = world.conversation.log;
+    const session = store.session();
+    if (session === null) throw new Error("there is no session");
+    const due = async (changed: () => void) => {
+      store.due.set({ index: Date.now() + 60_000 });
+      change = changed;
+      await world.conversation.listing.write();
+      change = () => {};
+      return store.due.at("index");
+    };
+    expect(await due(() => {})).toBeNull();
+    const metadata = { told: "meanwhile" };
+    expect(
+      await due(() => store.transaction(() => store.replaceSession({ ...session, metadata }))),
+    ).not.toBeNull();
   });
 });
 

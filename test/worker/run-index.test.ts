@@ -49,6 +49,12 @@ describe("a run is listed", () => {
     expect(row.input_tokens).toBeGreaterThan(0);
     const { data } = await json<{ data: RunEntry[] }>("/runs?session=listed");
     expect(data.map(({ id }) => id)).toEqual([run_id]);
+    expect(row.model).toBe("mock/mock");
+    const ofModel = async (model: string) => {
+      const query = `session=listed&model=${encodeURIComponent(model)}`;
+      return (await json<{ data: RunEntry[] }>(`/runs?${query}`)).data.map(({ id }) => id);
+    };
+    expect([await ofModel("mock/mock"), await ofModel("mock/other")]).toEqual([[run_id], []]);
     await client.fetch("/sessions/listed", { method: "DELETE" });
     await expect.poll(async () => (await client.fetch(`/runs/${run_id}`)).status).toBe(404);
   });
@@ -226,6 +232,38 @@ describe("a run is listed", () => {
     },
   );
 
+  it("with the model that it asked, stored or not, and with the one that failed", async () => {
+    const body = { prompt: "Hi.", options: { provider: "openai", model: "gpt-9", mock: [{ text: "Hi." }] } };
+    const failing = { ...body, options: { ...body.options, mock: [{ error: { category: "auth" } }] } };
+    const models = async (path: string, sent: object, key?: string) => {
+      const headers = {
+        "content-type": "application/json",
+        ...(key === undefined ? {} : { "idempotency-key": key }),
+      };
+      const answer = await client.fetch(path, { method: "POST", headers, body: JSON.stringify(sent) });
+      await answer.text();
+      const id = answer.headers.get("x-hull-execution-id") ?? "";
+      await expect.poll(async () => (await client.fetch(`/runs/${id}`)).status).toBe(200);
+      await expect.poll(async () => (await json<RunEntry>(`/runs/${id}`)).settled_at).not.toBeNull();
+      const { name, model, state } = await json<RunEntry>(`/runs/${id}`);
+      return `${name} ${model} ${state}`;
+    };
+    const seen = [];
+    for (const sent of [body, failing])
+      for (const path of ["/llm/call", "/runs"])
+        for (const key of [undefined, `${path}-${sent === body}`]) seen.push(await models(path, sent, key));
+    expect(seen).toEqual([
+      "llm/call openai/gpt-9 done",
+      "llm/call openai/gpt-9 done",
+      "runs openai/gpt-9 done",
+      "runs openai/gpt-9 done",
+      "llm/call openai/gpt-9 error",
+      "llm/call openai/gpt-9 error",
+      "runs openai/gpt-9 error",
+      "runs openai/gpt-9 error",
+    ]);
+  });
+
   it("of a keyed request: once, however often it is repeated", async () => {
     const headers = { "content-type": "application/json", "idempotency-key": "listed-once" };
     const body = JSON.stringify({ model: "mock", messages });
@@ -274,7 +312,15 @@ describe("a run is listed", () => {
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
     await inWorld({ replies: ["hi"], asked: () => answered }, async (world) => {
       const listed = async (): Promise<string[]> => {
-        const any = { cursor: null, state: null, kind: null, name: null, code: null, stages: true };
+        const any = {
+          cursor: null,
+          state: null,
+          kind: null,
+          name: null,
+          model: null,
+          code: null,
+          stages: true,
+        };
         const { data } = await listIndexedRuns(
           { env: bindings, tenant: "t" },
           { limit: 10, session: world.id, ...any },
@@ -348,6 +394,7 @@ describe("a run is listed", () => {
       kind: "call",
       name: "many",
       session: null,
+      model: null,
       state: second % 2 === 0 ? "done" : "error",
       created_at: at(second),
       settled_at: at(second),
@@ -387,6 +434,7 @@ describe("a run is listed", () => {
       kind: "call",
       name: "old",
       session: null,
+      model: null,
       state: "done",
       created_at: "2026-02-01T00:00:00.000Z",
       settled_at: "2026-02-01T00:00:01.000Z",
@@ -451,11 +499,10 @@ describe("a run that the list shows as unsettled for long", () => {
       await settled(run_id, "done");
     }
     const before = await Promise.all(ids.map(row));
-    for (const id of ids) await left({ id, kind: "run", session: "swept" }, HOUR);
+    for (const id of ids) await left({ id, kind: "run", session: "swept", name: null }, HOUR);
     await sweepUnsettled(env, Date.now());
     for (const [i, id] of ids.entries()) {
-      const { name: _, ...figures } = before[i] ?? {};
-      await expect.poll(() => row(id)).toMatchObject(figures);
+      await expect.poll(() => row(id)).toEqual(before[i]);
     }
   });
 

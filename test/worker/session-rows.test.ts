@@ -61,6 +61,7 @@ it.each([false, true])(
           created_at: 1,
           first_event: 1,
           first_record: 1,
+          listed: null,
         });
         store.appendRecords([{ v: 1, at: 1, type: "session_reset" }]);
         store.due.set({ watch: Date.now() + 60_000 });

@@ -492,6 +492,33 @@ export type Execution = {
   error?: Problem;
 };
 
+export type IndexedRun = {
+  id: string;
+  /** `run`: in a session; `daemon`: of a daemon; `call`: of a skill, or without a session; `workflow`: of a graph, its stages are runs too. */
+  kind: "run" | "daemon" | "call" | "workflow";
+  /** The skill that it is, the operation, or the workflow. */
+  name: string | null;
+  session: string | null;
+  /** The model that it asks, as `provider/model`; that of the fallback if a fallback answered last. `null`: none, or an earlier version of Hull listed it. */
+  model: string | null;
+  state: "running" | "idle" | "awaiting_tool" | "awaiting_approval" | "done" | "stuck" | "budget_exhausted" | "watchdog" | "failed" | "error" | "cancelled" | "waiting" | "paused" | "completed";
+  created_at: string;
+  settled_at: string | null;
+  duration_ms: number | null;
+  input_tokens: number;
+  output_tokens: number;
+  cost_usd: number;
+  /** Whether the price of every call in `cost_usd` is known; others count as 0. */
+  price_known: boolean;
+  /** Of the error that it ended with. */
+  code: string | null;
+};
+
+export type IndexedRuns = {
+  data: IndexedRun[];
+  next_cursor: string | null;
+};
+
 export type Message = {
   role: "system";
   content?: string | MessagePart[] | null;

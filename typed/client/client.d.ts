@@ -1,6 +1,6 @@
 // `npm run docs` writes this file from src/client.
 /** `hullrun/client`: the HTTP API for programs in browsers, on servers and at the edge (docs/client.md). */
-import type { CallRequest, CallResult, Card, Execution, RunRequest, RunResult, StoredFile, StructuredRequest, StructuredResult } from "./api.ts";
+import type { CallRequest, CallResult, Card, Execution, IndexedRun, RunRequest, RunResult, StoredFile, StructuredRequest, StructuredResult } from "./api.ts";
 import { SkillAnswer } from "./answer.ts";
 import { DaemonClient, DaemonsClient } from "./daemons.ts";
 import { HullConnectionError, HullError } from "./error.ts";
@@ -20,6 +20,10 @@ export interface SkillSettings extends RunSettings {
     /** Method of the skill's route; default POST. GET sends text as `?input=`, each member of an object as a parameter. */
     method?: "GET" | "POST";
 }
+/** Which runs to list. @see docs/http.md */
+export type RunFilter = {
+    [name in "state" | "kind" | "name" | "session" | "model" | "code"]?: string;
+};
 /** The content of the last event of a skill's stream. */
 export interface SkillDone {
     duration_ms?: number;
@@ -45,6 +49,8 @@ export declare class Hull {
     runAgent(body: RunRequest, settings?: RunSettings): Promise<RunResult>;
     /** The same as events. Leaving the stream before its end stops the run. */
     streamAgent(body: RunRequest, settings?: RunSettings): EventStream<RunResult>;
+    /** The tenant's runs of all surfaces, the newest first, page by page. */
+    runs(filter?: RunFilter, settings?: CallSettings): AsyncGenerator<IndexedRun>;
     /** The session of an id. This sends no request; `sessions.open` makes a session. */
     session(id: string): SessionClient;
     /** The daemon of an id. This sends no request; `daemons.spawn` makes a daemon. */

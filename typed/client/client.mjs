@@ -698,6 +698,11 @@ var Hull = class {
   streamAgent(body, settings = {}) {
     return executionStream(this.#transport, posts("/runs", body, settings), settings);
   }
+  /** The tenant's runs of all surfaces, the newest first, page by page. */
+  runs(filter = {}, settings = {}) {
+    const query = new URLSearchParams(Object.entries(filter)).toString();
+    return this.#transport.pages(`/runs${query === "" ? "" : `?${query}`}`, settings);
+  }
   /** The session of an id. This sends no request; `sessions.open` makes a session. */
   session(id) {
     return new SessionClient(this.#transport, id);

@@ -195,9 +195,20 @@ export const isInForce = (
   skill: string,
 ): boolean => active.includes(skill) || loaded.includes(skill);
 
-/** A model in `refusedSearches`. */
+/** A model as `provider/model`. */
 export const modelName = ({ provider, model }: { provider: string; model: string }): string =>
   `${provider}/${model}`;
+
+/**
+ * The model that a run asks, as `provider/model`; the fallback's if a fallback answered last. A provider may report
+ * another name for it. `null`: an earlier version of Hull did not note which model of the fallback answered.
+ */
+export function askedModel({ spec, answered }: Pick<RunState, "spec" | "answered">): string | null {
+  if (answered === undefined || answered.provider === spec.model.provider) return modelName(spec.model);
+  const { provider } = answered;
+  const model = spec.fallback?.find((target) => target.provider === provider)?.model ?? answered.model;
+  return model === undefined ? null : modelName({ provider, model });
+}
 
 /** The state of a run whose start was just recorded. */
 export function newRun(spec: AgentSpec, active: readonly string[]): RunState {

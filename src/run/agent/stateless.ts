@@ -7,7 +7,7 @@ import { driveAgent, type Rest } from "../../engine/agent/drive.ts";
 import type { AgentRecord, AgentRecordBody } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { spentBy } from "../../engine/agent/spent.ts";
-import type { RunState } from "../../engine/agent/state.ts";
+import { askedModel, type RunState } from "../../engine/agent/state.ts";
 import { costIn } from "../../engine/shares.ts";
 import { HullError, Internal } from "../../errors.ts";
 import { systemClock } from "../../model/clock.ts";
@@ -133,6 +133,7 @@ async function drive(
       context.log.rounds = run.iterations;
       context.log.tool_calls = run.tools_used.length;
       context.log.refused = run.refused;
+      context.log.model = askedModel(run);
     }
     close();
     if (files instanceof TemporaryWorkspace && files !== options.workspace)

@@ -26,12 +26,17 @@ export interface RunRow {
   progress: number;
   /** Values that its effects keep for later run attempts, as JSON. */
   memo: string | null;
+  /** What the list of runs says of it (`RunFacts`) since its beginning or its end, as JSON; `null`: unknown. */
+  listed: string | null;
 }
 
 type NewRun = Pick<
   RunRow,
-  "id" | "request_id" | "mock_scope" | "created_at" | "first_event" | "first_record"
+  "id" | "request_id" | "mock_scope" | "created_at" | "first_event" | "first_record" | "listed"
 >;
+
+/** A row as it is in the table. */
+type Stored = Omit<RunRow, "listed"> & Partial<Pick<RunRow, "listed">>;
 
 /** The unsettled run; `id: null`: there is none; `null`: not read yet. */
 type Live = { id: string | null } | null;
@@ -44,6 +49,8 @@ export class RunRows {
   #live: Live = null;
   /** Whether the table is known to be empty or missing. */
   #isEmpty = false;
+  /** Whether the table is known to have the column `listed`, which earlier versions of Hull did not make. */
+  #hasListed = false;
 
   constructor(sql: SqlStorage, long: LongValues) {
     this.#sql = sql;
@@ -55,6 +62,7 @@ export class RunRows {
     this.#row = null;
     this.#live = null;
     this.#isEmpty = false;
+    this.#hasListed = false;
   }
 
   /** Called when the table has just been created, or when there is none. */
@@ -65,6 +73,7 @@ export class RunRows {
   add(run: NewRun): void {
     const begun = { status: "running" as const, settled_at: null, done_event: null, memo: null };
     const row = { ...run, ...begun, recoveries: 0, progress: run.first_record };
+    this.#needListed();
     insertRow(this.#sql, "run", row);
     this.#row = row;
     this.#live = { id: run.id };
@@ -73,7 +82,8 @@ export class RunRows {
 
   /** Call it in a transaction if it changes the memo. */
   update(id: string, changes: Partial<Omit<RunRow, "id">>): void {
-    const { memo } = changes;
+    const { memo, listed } = changes;
+    if (listed !== undefined) this.#needListed();
     const columns = memo === undefined ? changes : { ...changes, memo: this.#storeMemo(id, memo) };
     updateRows(this.#sql, "run", columns, "id = ?", id);
     if (this.#row?.id === id) this.#row = { ...this.#row, ...changes };
@@ -81,6 +91,14 @@ export class RunRows {
     const { settled_at } = changes;
     if (settled_at !== undefined)
       this.#live = settled_at !== null && this.#live?.id === id ? { id: null } : null;
+  }
+
+  /** Call it in the transaction that writes the column. */
+  #needListed(): void {
+    if (this.#hasListed) return;
+    const query = "SELECT name FROM pragma_table_info('run') WHERE name = 'listed'";
+    if (select(this.#sql, query).length === 0) this.#sql.exec("ALTER TABLE run ADD COLUMN listed TEXT");
+    this.#hasListed = true;
   }
 
   /** Returns the value for the run's row. */
@@ -122,8 +140,11 @@ export class RunRows {
 
   #read(where: string, ...bindings: SqlStorageValue[]): RunRow[] {
     if (this.#isEmpty) return [];
-    return select<RunRow>(this.#sql, `SELECT * FROM run ${where}`, ...bindings).map((row) =>
-      row.memo === null ? row : { ...row, memo: this.#long.whole(memoName(row.id), row.memo) },
-    );
+    const rows = select<Stored>(this.#sql, `SELECT * FROM run ${where}`, ...bindings);
+    return rows.map(({ listed = null, memo, ...row }) => ({
+      ...row,
+      memo: memo === null ? null : this.#long.whole(memoName(row.id), memo),
+      listed,
+    }));
   }
 }

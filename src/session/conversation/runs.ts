@@ -24,6 +24,7 @@ import { runAttributes, tracedRun } from "../../run/gen-ai.ts";
 import type { WorkspaceAccess } from "../../run/workspace/access.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { type RunAttempt, RunAttempts, RunSettled, WATCH_MS } from "../run-attempts.ts";
+import { agentFacts } from "../run-facts.ts";
 import type { Wait } from "./rpc.ts";
 import type { RunRow } from "./run-rows.ts";
 import type { RunLifecycle, WaitStep } from "./session-lifecycle.ts";
@@ -98,7 +99,7 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
     const active = skills.length === 0 ? {} : { skills };
     this.log.add([{ type: "run_started", run: spec.run_id, spec, ...active }], {
       events: () => [...events],
-      write: () => {
+      write: ({ run }) => {
         const first_record = store.lastRecord();
         store.runs.add({
           id: spec.run_id,
@@ -107,6 +108,7 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
           created_at: now,
           first_event,
           first_record,
+          listed: run === null ? null : JSON.stringify(agentFacts(run, "running")),
         });
         store.due.set({ watch: now + WATCH_MS });
         this.#options.lifecycle.begins(spec);

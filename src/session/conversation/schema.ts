@@ -16,7 +16,7 @@ export const CONVERSATION_STEPS: readonly string[] = [
    CREATE TABLE run (
      id TEXT PRIMARY KEY, status TEXT NOT NULL, request_id TEXT NOT NULL, mock_scope TEXT NOT NULL, created_at INTEGER NOT NULL,
      settled_at INTEGER, first_event INTEGER NOT NULL, done_event INTEGER, first_record INTEGER NOT NULL,
-     recoveries INTEGER NOT NULL, progress INTEGER NOT NULL, memo TEXT) WITHOUT ROWID;
+     recoveries INTEGER NOT NULL, progress INTEGER NOT NULL, memo TEXT, listed TEXT) WITHOUT ROWID;
    CREATE INDEX run_in_order ON run (first_record);
    CREATE TABLE due (kind TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID;`,
 ];

@@ -192,22 +192,22 @@ export class SessionLog {
   /**
    * Stores records without folding them, e.g. because folding kills the process. Calls `events` and `write` in the
    * transaction.
-   * @param events gets the state after the records if the state is in memory, else `null`
+   * @param events gets the state after the records if the state is in memory, else `null`; so does `write`
    */
   appendUnseen(
     bodies: readonly AgentRecordBody[],
     events: (state: AgentState | null) => RunEvent[],
-    write: (last: number) => void,
+    write: (last: number, state: AgentState | null) => void,
   ): void {
     if (this.loaded) {
-      this.add(bodies, { events, write: (_, last) => write(last) });
+      this.add(bodies, { events, write: (state, last) => write(last, state) });
       return;
     }
     this.#recent = null;
     this.store.transaction(() => {
       this.store.appendRecords(bodies.map((body) => this.record(body)));
       const redacted = events(null).map((event) => this.redacted(event));
-      write(this.store.appendEvents([...this.events.take(), ...redacted]));
+      write(this.store.appendEvents([...this.events.take(), ...redacted]), null);
     });
     this.events.announce();
   }

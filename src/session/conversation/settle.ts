@@ -13,6 +13,8 @@ import type { SpanNote } from "../../run/context.ts";
 import type { RunEvent } from "../../run/events.ts";
 import { asJson } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
+import { beginningFacts, type RunFacts } from "../run-entry.ts";
+import { agentFacts, storedFacts } from "../run-facts.ts";
 import { doneEvents, type EndedRun } from "./done.ts";
 import type { RunRow } from "./run-rows.ts";
 import type { RunLifecycle } from "./session-lifecycle.ts";
@@ -70,7 +72,8 @@ export function settleRun(
       // A restarted daemon or task continues with the stored value of its effects.
       const goesOn = run !== null && (run.spec.daemon !== null || run.spec.delegation !== undefined);
       const kept = !goesOn ? { memo: null } : memo === null ? {} : { memo };
-      noteEnd(log, row, run?.status ?? "error", { settled_at, done_event, ...kept }, lifecycle);
+      const facts = run === null ? unseenFacts(row, "error") : agentFacts(run, run.status);
+      noteEnd(log, row, run?.status ?? "error", facts, { settled_at, done_event, ...kept }, lifecycle);
     },
   });
 }
@@ -90,7 +93,11 @@ export function loseRun(options: EndOptions, row: RunRow): ErrorData {
       const known = state?.run?.spec.run_id === row.id;
       return lastEvents(options, end, known ? () => resultOf(log, state, row, settled_at) : null);
     },
-    (last) => noteEnd(log, row, "error", { settled_at, done_event: last, memo: null }, lifecycle),
+    (done_event, state) => {
+      const run = state?.run?.spec.run_id === row.id ? state.run : null;
+      const facts = run === null ? unseenFacts(row, error.code) : agentFacts(run, run.status);
+      noteEnd(log, row, "error", facts, { settled_at, done_event, memo: null }, lifecycle);
+    },
   );
   logEnd(options, row, null, {});
   return error;
@@ -106,14 +113,23 @@ function lastEvents(
   return [...lifecycle.ends(row.id, { status, code: error?.code }), ...doneEvents(log, end, result)];
 }
 
+/** What is known of a lost run without its records. @param code of the error */
+const unseenFacts = ({ listed }: RunRow, code: string): RunFacts => ({
+  ...(storedFacts(listed) ?? beginningFacts({ kind: "run", name: null, model: null })),
+  state: "error",
+  price_known: false,
+  code,
+});
+
 function noteEnd(
   { store }: SessionLog,
   { id }: RunRow,
   status: RunRow["status"],
+  facts: RunFacts,
   end: { settled_at: number; done_event: number; memo?: null | string },
   lifecycle: EndOptions["lifecycle"],
 ): void {
-  store.runs.update(id, { status, ...end });
+  store.runs.update(id, { status, listed: JSON.stringify(facts), ...end });
   store.touch(end.settled_at);
   store.due.set({ ...unwatched(lifecycle), approval: null });
   store.submitted.clear();

@@ -1,11 +1,9 @@
 /** A session and its runs as their routes return them. */
 import * as z from "zod/mini";
-import { spentBy } from "../../engine/agent/spent.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
-import { endCode } from "../../engine/agent/status.ts";
-import { BudgetExceeded } from "../../errors/budget.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
-import { figuresOf, type RunEntry, type Used } from "../run-entry.ts";
+import { beginningFacts, entryOf, type RunEntry, type RunFacts } from "../run-entry.ts";
+import { agentFacts, hasEnded, storedFacts } from "../run-facts.ts";
 import type { RunView, SessionView } from "./answers.ts";
 import { awaitedCalls, listApprovals } from "./approvals.ts";
 import { readEnd } from "./done.ts";
@@ -62,38 +60,25 @@ export function runEntry(log: SessionLog, row: RunRow): RunView {
   };
 }
 
-/** A run for the tenant's index: from the session's state if that is about this run, else from the run's stored end. */
-export function indexEntry(log: SessionLog, row: RunRow): RunEntry {
-  const { id } = row;
-  const session = log.store.identity().id;
-  const run = isLost(log, row) ? null : log.state().run;
-  if (run?.spec.run_id === id) {
-    const { spec, totals } = run;
-    const { cost_usd, price_known = true } = spentBy(run);
-    const kind = spec.daemon === null ? "run" : "daemon";
-    const about = { id, kind, name: spec.agent ?? null, session } as const;
-    return { ...about, ...figuresOf(row, { ...totals, cost_usd, price_known }), code: endCode(run) };
-  }
-  const { result, error } = readEnd(log.store, row);
-  const about = { id, kind: "run", name: null, session } as const;
-  return { ...about, ...figuresOf(row, usedIn(result)), code: codeIn(error) ?? refusedCode(log, row) };
-}
+/** A run for the tenant's index. */
+export const indexEntry = (log: SessionLog, row: RunRow): RunEntry =>
+  entryOf({ id: row.id, session: log.store.identity().id }, row, factsOf(log, row));
 
-/** `budget_exceeded` if a budget refused the run's next call, which only its records say; else `null`. */
-function refusedCode({ store }: SessionLog, row: RunRow): string | null {
-  if (row.status !== "budget_exhausted") return null;
-  let refused = false;
-  for (const record of store.runRecords(row))
-    if (record.type === "run_settled") refused = record.refused_by !== undefined;
-  return refused ? BudgetExceeded.code : null;
+function factsOf(log: SessionLog, row: RunRow): RunFacts {
+  const known = storedFacts(row.listed);
+  const isOver = row.settled_at !== null;
+  if (isOver && hasEnded(known)) return known;
+  // An ended run may be one that was given up. Reading its records could then kill the process.
+  const run = isOver && !log.loaded ? null : log.state().run;
+  if (run?.spec.run_id === row.id) return agentFacts(run, row.status);
+  // An earlier version of Hull ended the run.
+  const { result, error } = readEnd(log.store, row);
+  const begun = known ?? beginningFacts({ kind: "run", name: null, model: null });
+  return { ...begun, state: row.status, ...usedIn(result), code: codeIn(error) };
 }
 
 const codeIn = (error: JsonObject | undefined): string | null =>
   typeof error?.code === "string" ? error.code : null;
-
-/** Whether a run was given up. Reading its records could then kill the process, unless the loaded state has read them. */
-const isLost = (log: SessionLog, row: RunRow): boolean =>
-  !log.loaded && row.status === "error" && codeIn(readEnd(log.store, row).error) === "run_lost";
 
 const usedShape = z.lazy(() =>
   z.object({
@@ -104,11 +89,8 @@ const usedShape = z.lazy(() =>
   }),
 );
 
-/**
- * The usage in a run's result, or in the log line of a model call. Earlier versions of Hull did not say whether its
- * price is known.
- */
-export const usedIn = (value: unknown): Used | undefined => usedShape.safeParse(value).data;
+/** The usage in a run's result. Earlier versions of Hull did not say whether its price is known. */
+const usedIn = (result: unknown) => usedShape.safeParse(result).data;
 
 /** An ended or resting run with its present result. */
 export function runAnswer(log: SessionLog, row: RunRow): RunView {

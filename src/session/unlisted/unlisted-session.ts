@@ -5,14 +5,12 @@
  */
 
 import type { Deployment } from "../../deployment.ts";
-import { spentBy } from "../../engine/agent/spent.ts";
-import { endCode } from "../../engine/agent/status.ts";
 import type { Bindings } from "../../env.ts";
 import { ExecutionCancelled } from "../../errors/request.ts";
 import { ExecutionLost } from "../../errors/run.ts";
 import { HullError, Internal, toHullError } from "../../errors.ts";
 import type { Background } from "../../log.ts";
-import { detachedContext, type RunContext } from "../../run/context.ts";
+import { detachedContext, type LogFields, type RunContext } from "../../run/context.ts";
 import type { RunEvent } from "../../run/events.ts";
 import { dropInput, releaseTemporary } from "../../run/files.ts";
 import type { RunOutput } from "../../run/handle.ts";
@@ -24,10 +22,10 @@ import type { SessionListing } from "../conversation/session-listing.ts";
 import type { SessionLog } from "../conversation/session-log.ts";
 import type { ConversationStore } from "../conversation/store.ts";
 import { type RunTrace, tracePage } from "../conversation/trace.ts";
-import { usedIn } from "../conversation/views.ts";
 import { removeObjects } from "../r2-objects.ts";
 import { RunAttempts, WATCH_MS } from "../run-attempts.ts";
-import { figuresOf, type RunEntry } from "../run-entry.ts";
+import { beginningFacts, entryOf, type RunEntry, type RunFacts } from "../run-entry.ts";
+import { agentFacts, callFacts, hasEnded, storedFacts } from "../run-facts.ts";
 import { noteRuns } from "../run-index.ts";
 import { type CallRow, CallStore, type Outcome, type StoredInput } from "./call-store.ts";
 import { clearRunFiles, holdBody, keysOf, keysOfCall, objectsOf, openBody, runFiles } from "./contents.ts";
@@ -67,8 +65,6 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
   readonly #calls: CallStore;
   readonly #listing: SessionListing;
   #armed = false;
-  /** The usage of the last call, if it is not an agent run and has ended in this instance of the object. */
-  #used: unknown = null;
 
   constructor({ storage, deployment, background, log, listing }: UnlistedOptions) {
     super(log, background);
@@ -113,7 +109,8 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
       const input = this.#keepInput(call, spent);
       this.#calls.put({ generation, caller, name, digest, input });
       const run = { id: runIdOf(id, generation), request_id, mock_scope, created_at: now };
-      this.#store.runs.add({ ...run, first_event: 1, first_record: 0 });
+      const listed = JSON.stringify(beginningFacts({ kind: "call", name, model: null }));
+      this.#store.runs.add({ ...run, first_event: 1, first_record: 0, listed });
       const taken = keys.length === 0 ? null : now + RETRY_MS;
       this.#store.due.set({ watch: now + WATCH_MS, expiry: null, input: taken });
     });
@@ -123,7 +120,6 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     const row = this.#store.runs.live();
     if (row !== null) {
       this.startAttempt(row);
-      this.#used = null;
       const listed = noteRuns(this.#env, [{ tenant, run: this.runRow(row) }]);
       this.background(listed.catch(() => this.#store.due.set({ run_index: this.log.now() + RETRY_MS })));
     }
@@ -391,12 +387,14 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     const current = this.#store.runs.find(run.id);
     if (current === null || current.settled_at !== null) return;
     const settled_at = this.log.now();
+    const code = outcome.ok ? null : outcome.error.code;
+    const listed = JSON.stringify(this.#factsFrom(call, { status, code }, context.log));
     const expires = settled_at + (operationOf(call) === "responses" ? RESPONSE_KEPT_MS : KEPT_MS);
     this.log.appendUnseen(
       [],
       () => events,
       (done_event) => {
-        this.#store.runs.update(run.id, { status, settled_at, done_event });
+        this.#store.runs.update(run.id, { status, settled_at, done_event, listed });
         this.#calls.settle(outcome, expires);
         // Due until the row is written, since the process may die before that.
         this.#store.due.set({ watch: null, expiry: expires, run_index: settled_at + RETRY_MS });
@@ -404,28 +402,40 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     );
     this.attemptOf(run.id)?.opened.resolve();
     this.settled(run.id);
-    this.#used = context.log.usage;
     this.#listing.repeat();
     logEnd(context, { id, call, run: current, state: status }, outcome);
   }
 
   /** The row of the run in the tenant's list of runs. */
   runRow(run: RunRow): RunEntry {
-    const { id } = this.#store.identity();
+    return entryOf({ id: this.#store.identity().id, session: null }, run, this.#facts(run));
+  }
+
+  #facts(run: RunRow): RunFacts {
+    const known = storedFacts(run.listed);
+    const { status, settled_at } = run;
+    if (settled_at !== null && hasEnded(known)) return known;
     const call = this.#calls.row();
-    const { name = null, outcome = null } = call ?? {};
+    const outcome = call?.outcome;
     const code = outcome?.ok === false ? outcome.error.code : null;
+    return this.#factsFrom(call, { status, code }, {});
+  }
+
+  /** @param log of the attempt that ends the call; empty: it is not at hand */
+  #factsFrom(
+    call: CallRow | null,
+    { status, code }: { status: RunRow["status"]; code: string | null },
+    log: LogFields,
+  ): RunFacts {
     // If the run was stopped from outside, reading its records may be what kills the process.
-    const stopped = run.status === "cancelled" || code === "execution_lost";
-    const state = stopped && !this.log.loaded ? null : this.log.state().run;
-    const used =
-      state === null ? usedIn(this.#used) : { ...state.totals, price_known: true, ...spentBy(state) };
+    const stopped = status === "cancelled" || code === ExecutionLost.code;
+    const run = stopped && !this.log.loaded ? null : this.log.state().run;
+    const facts = callFacts(log, { name: call?.name ?? null, state: status, code });
+    if (run === null) return facts;
     // The call of an agent run is done however that run ended.
     const isRun = call !== null && operationOf(call) === "runs";
-    const status = isRun && run.status === "done" && state !== null ? state.status : run.status;
-    const figures = figuresOf({ ...run, status }, used);
-    const ended = state === null ? null : endCode(state);
-    return { id, kind: "call", name, session: null, ...figures, code: code ?? ended };
+    const of = agentFacts(run, isRun && status === "done" ? run.status : status);
+    return { ...of, kind: facts.kind, name: facts.name, code: code ?? of.code };
   }
 
   /** Continues the run if it is under way, or else writes its row again. */

@@ -14,7 +14,7 @@ import { totalOutcomes, type WorkflowState } from "../../engine/workflow/state.t
 import type { Owner } from "../../env.ts";
 import { pageOfRows } from "../../list-page.ts";
 import { type NewestFirst, newestFirst, type Wanted } from "../newest-first.ts";
-import { figuresOf, type RunEntry } from "../run-entry.ts";
+import { entryOf, type RunEntry } from "../run-entry.ts";
 import { forgetRuns, noteRuns } from "../run-index.ts";
 import { type KnownWorkflow, knownWorkflow, type ListedRun, listedRun } from "./listed.ts";
 
@@ -94,10 +94,19 @@ export async function noteWorkflowRun(owner: Owner, id: string, state: WorkflowS
     price_known = true,
     ...tokens
   } = totalOutcomes([...state.stages, ...state.compensations]);
-  const times = { status: listedAs(state), created_at: began, settled_at: finished?.at ?? null };
-  const figures = figuresOf(times, { ...tokens, cost_usd, price_known });
-  const code = finished?.error?.code ?? null;
-  const run: RunEntry = { id, kind: "workflow", name, session: id, ...figures, code };
+  const times = { created_at: began, settled_at: finished?.at ?? null };
+  const run = entryOf({ id, session: id }, times, {
+    kind: "workflow",
+    name,
+    // Its stages are runs with models of their own.
+    model: null,
+    state: listedAs(state),
+    input_tokens: tokens.input_tokens,
+    output_tokens: tokens.output_tokens,
+    cost_usd,
+    price_known,
+    code: finished?.error?.code ?? null,
+  });
   const row = await own(owner).prepared(
     `INSERT INTO workflow_runs (tenant, id, workflow, task, status, created_at, finished_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
      ON CONFLICT (tenant, id) DO UPDATE SET task = ?4, status = ?5, finished_at = ?7`,
