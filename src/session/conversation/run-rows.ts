@@ -65,9 +65,10 @@ export class RunRows {
     this.#hasListed = false;
   }
 
-  /** Called when the table has just been created, or when there is none. */
+  /** Called when the table has just been created, with all its columns, or when there is none. */
   begin(): void {
     this.#isEmpty = true;
+    this.#hasListed = true;
   }
 
   add(run: NewRun): void {
