@@ -65,8 +65,11 @@ export async function finishMcpLogin(context: RequestContext, { name = "" }: Par
   const begun = code.readBegun(text);
   const query = new URLSearchParams(answer);
   learnSecrets(settings, [begun.verifier, begun.client.client_secret ?? "", query.get("code") ?? ""]);
-  const secret = begun.client.configured ? (namedClient(settings, oauth)?.client_secret ?? null) : null;
-  const login = valueIn(context, name, await code.finish(oauthNet(settings), begun, query, secret));
+  const named = begun.client.configured ? namedClient(settings, oauth) : null;
+  const outcome = code.hasNamedClient(begun, named, oauth.issuer)
+    ? await code.finish(oauthNet(settings), begun, query, named?.client_secret ?? null)
+    : { ok: false as const, reason: code.OTHER_CLIENT, final: true };
+  const login = valueIn(context, name, outcome);
   await storeLogin(env, at, await sealedLogin(context, at, login, code.secretsOf(login)));
   deployment.mcpTokens.delete(JSON.stringify([name, at.url]));
   const [entry] = (await listedServers(deployment, null)).filter((server) => server.name === name);
@@ -86,8 +89,9 @@ export async function endMcpLogin(context: RequestContext, { name = "" }: Params
     const code = await import("../tool/mcp/oauth/login.ts");
     const login = code.readLogin(text);
     learnSecrets(settings, code.secretsOf(login));
-    const secret = login.client.configured ? (namedClient(settings, oauth)?.client_secret ?? null) : null;
-    await code.revoke(oauthNet(settings), login, secret);
+    const named = login.client.configured ? namedClient(settings, oauth) : null;
+    if (code.hasNamedClient(login, named, oauth.issuer))
+      await code.revoke(oauthNet(settings), login, named?.client_secret ?? null);
   }
   return new Response(null, { status: 204 });
 }

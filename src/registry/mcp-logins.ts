@@ -86,7 +86,7 @@ export async function renewLogin(
   { sealed, expires_at, renewable }: Renewed,
 ): Promise<void> {
   const statement = `UPDATE mcp_logins SET sealed = ?, expires_at = ?, renewable = ?,
-    failure = NULL, failed_at = NULL, lease_until = NULL WHERE server = ? AND sealed = ?`;
+    lost = 0, failure = NULL, failed_at = NULL, lease_until = NULL WHERE server = ? AND sealed = ?`;
   await tables(env).run(statement, [sealed, expires_at, renewable ? 1 : 0, server, before]);
 }
 

@@ -7,7 +7,7 @@ import { sleep, unlessAborted } from "../../at-most.ts";
 import type { Settings } from "../../env.ts";
 import { HullError } from "../../errors.ts";
 import { lazily } from "../../lazily.ts";
-import { logLine } from "../../log.ts";
+import { logFault, logLine } from "../../log.ts";
 import * as store from "../../registry/mcp-logins.ts";
 import { allowedVariables } from "../../tool/execution.ts";
 import type { McpFailure } from "../../tool/mcp/failure.ts";
@@ -171,11 +171,16 @@ export class ServerAccess {
     return `The operator runs: hull mcp login ${this.#server}`;
   }
 
-  /** Records why there is no access, without a stored login; `null`: there is. */
+  /** Records why there is no access, without a stored login; `null`: there is. A fault of storage is only logged. */
   async #noted(reason: string | null): Promise<void> {
+    const { env } = this.#context;
     const at = { server: this.#server, url: this.#url.href };
-    const known = await store.readLogin(this.#context.env, at);
-    if ((known?.failure ?? null) !== reason) await store.noteRefusal(this.#context.env, at, reason);
+    try {
+      const known = await store.readLogin(env, at);
+      if ((known?.failure ?? null) !== reason) await store.noteRefusal(env, at, reason);
+    } catch (error) {
+      logFault(this.#context, { event: "mcp_login_not_noted", server: this.#server }, error);
+    }
   }
 
   /** @param refused the token that the server refused; `null`: none, `""`: a request without one */
@@ -186,12 +191,16 @@ export class ServerAccess {
         : await this.#fromLogin(signal, refused);
     } catch (error) {
       if (signal.aborted) return { kind: "timeout", message: "The renewal of its login took too long." };
-      if (!(error instanceof HullError)) throw error;
-      return {
-        kind: "refused",
-        message: "Hull cannot get a token for it; the log says why.",
-        hint: error.message,
-      };
+      if (error instanceof HullError) {
+        const message = "Hull cannot get a token for it; the log says why.";
+        return { kind: "refused", message, hint: error.message };
+      }
+      logFault(this.#context, { event: "mcp_login_unreadable", server: this.#server }, error);
+      if (refused !== null)
+        return { kind: "unavailable", message: "Hull cannot read its login; the log says why." };
+      // The server decides whether what the isolate last knew is enough.
+      this.#token = this.#context.deployment.mcpTokens.get(this.key)?.token ?? null;
+      return null;
     }
   }
 
@@ -241,10 +250,9 @@ export class ServerAccess {
     const { env, settings } = this.#context;
     const server = this.#server;
     const code = await loginCode();
-    const same = !login.client.configured || named?.client_id === login.client.client_id;
-    const outcome = same
+    const outcome = code.hasNamedClient(login, named, this.#oauth.issuer)
       ? await code.refresh(oauthNet(settings), login, named?.client_secret ?? null)
-      : { ok: false as const, reason: "hull.toml names another client than that of the login.", final: true };
+      : { ok: false as const, reason: code.OTHER_CLIENT, final: true };
     if (outcome.ok) {
       const at = { server, url: this.#url.href };
       const next = await sealedLogin(this.#context, at, outcome.value, code.secretsOf(outcome.value));

@@ -31,6 +31,8 @@ export async function discover(
   server: URL,
   { issuer, scope }: { issuer: string | null; scope: string | null },
 ): Promise<Outcome<Discovered>> {
+  const unasked = endpointFault(server.href, net);
+  if (unasked !== null) return refused(unasked);
   const challenge = await challengeOf(net, server);
   const found = await resourceMetadata(net, server, challenge.metadata);
   if (!found.ok) return found;
@@ -49,7 +51,8 @@ export async function discover(
   return { ok: true, value };
 }
 
-const sameIssuer = (a: string, b: string): boolean => a.replace(/\/$/, "") === b.replace(/\/$/, "");
+/** Whether two identifiers of authorization servers mean the same one. */
+export const sameIssuer = (a: string, b: string): boolean => a.replace(/\/$/, "") === b.replace(/\/$/, "");
 
 function withoutFragment(server: URL): string {
   const url = new URL(server);

@@ -6,7 +6,7 @@
 import * as oauth from "oauth4webapi";
 import * as z from "zod/mini";
 import { parsedJson } from "../../../skill/json-depth.ts";
-import type { Discovered } from "./discovery.ts";
+import { type Discovered, sameIssuer } from "./discovery.ts";
 import {
   ask,
   endpointFault,
@@ -83,6 +83,22 @@ export const readLogin = (text: string): Login => loginShape.parse(JSON.parse(te
 /** Everything of a login that nobody may read. */
 export const secretsOf = ({ client, access_token, refresh_token }: Login): string[] =>
   [client.client_secret, access_token, refresh_token].filter((secret) => typeof secret === "string");
+
+/** Why the client of hull.toml has no part in a login. */
+export const OTHER_CLIENT = "hull.toml names another client or another issuer than those of the login.";
+
+/**
+ * Whether a login has the client that hull.toml names now, at the authorization server that it names: no other one may
+ * get the client's secret. True if hull.toml does not name the login's client.
+ * @param issuer absent: hull.toml names none
+ */
+export const hasNamedClient = (
+  { authority, client }: Pick<Login, "authority" | "client">,
+  named: NamedClient | null,
+  issuer: string | undefined,
+): boolean =>
+  !client.configured ||
+  (named?.client_id === client.client_id && (issuer === undefined || sameIssuer(authority.issuer, issuer)));
 
 /** How long a person may take, in ms. */
 const PERSON_MS = 10 * 60_000;
