@@ -109,6 +109,16 @@ it("storage fails for a moment while the model's answer is stored: the answer is
   await client.conversations.delete(id);
 });
 
+it("items are stored although storage does not say whether one of their objects is left over", async () => {
+  const { id } = await client.conversations.create();
+  const add = () => client.conversations.items.create(id, { items: [said(LONG)] });
+  const fault = { binding: "DB", method: "prepare", of: "SELECT key FROM conversation_objects" } as const;
+  const { answer, faults } = await withFaults(open.env, fault, 1, add);
+  expect([answer.data.length, faults]).toEqual([1, 1]);
+  expect(await shown(id)).toEqual([[LONG.length, "猫猫猫"]]);
+  await client.conversations.delete(id);
+});
+
 it("a sweep removes what an interrupted request left, and no object of an item", async () => {
   const { id } = await client.conversations.create({ items: [said(LONG)] });
   const add = () => client.conversations.items.create(id, { items: [said(LONG)] });

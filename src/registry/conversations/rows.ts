@@ -76,7 +76,10 @@ export async function removeConversation(owner: Owner, id: string): Promise<void
   await removeItems(owner, "conversation = ?2", [id], [[remove, [id]]]);
 }
 
-/** Appends items, all or none. Existing items keep their place, and a removed conversation gets none. */
+/**
+ * Appends items, all or none. Existing items keep their place, and a removed conversation gets none. If an object stays
+ * that no item has, the sweep removes it later.
+ */
 export async function appendItems(
   owner: Owner,
   conversation: string,
@@ -95,7 +98,7 @@ export async function appendItems(
   await dropLoose(
     owner.env,
     objects.map(([key]) => key),
-  );
+  ).catch(() => {});
 }
 
 const ITEMS = "SELECT seq, id, item FROM conversation_items WHERE tenant = ?1 AND conversation = ?2";
