@@ -200,7 +200,7 @@ async function runnerCheck(project: Project): Promise<Finding> {
 
 /** The logins of the project's hull dev at the MCP servers of hull.toml; nothing if there is none to ask. */
 async function loginsCheck({ dir, config }: Project): Promise<Finding[]> {
-  const running = config.mcp === undefined ? null : await runningServer(dir);
+  const running = Object.keys(config.mcp.servers).length === 0 ? null : await runningServer(dir);
   if (running === null) return [];
   const check = "mcp";
   try {

@@ -21,6 +21,8 @@ test("sessions, logs, keys and publish need no --url next to hull dev, and say s
     expect((await json(made)).id).toBe("desk");
     expect((await cli("sessions", "ls")).output).toMatch(/^desk /m);
     expect((await cli("keys", "list", "--json")).code).toBe(0);
+    // No server is named, so none can lack a login.
+    expect((await cli("doctor")).output).not.toMatch(/\bmcp\b/);
     const published = await cli("publish", "..");
     expect(published.output).toContain("public_skills of hull.toml names gone,");
     expect(published.output).toContain(`Published 1 skill to ${hull.url} `);
