@@ -10,15 +10,17 @@ import { isSystemError, reasonOf } from "../system-error.ts";
 /** Addresses that only this machine reaches. */
 export const LOOPBACK: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "::1"]);
 
+const bracketed = (name: string): string => (name.includes(":") ? `[${name}]` : name);
+
 /**
  * The host names in requests to a listening address: its own, or if it stands for all addresses, that of each network
- * interface, in the form of `Host`. No page can make another site's name resolve to a written-out address.
+ * interface, in the form of `Host`, which has no zone (RFC 9110, section 4.2). No page can make another site's name resolve to a written-out address.
  */
 export function hostNamesOf(host: string): string[] {
   if (LOOPBACK.has(host)) return [];
   const all = Object.values(networkInterfaces()).flatMap((addresses = []) => addresses);
   const bound = host === "0.0.0.0" || host === "::" ? all.map(({ address }) => address) : [host];
-  return bound.map((name) => (name.includes(":") ? `[${name.toLowerCase()}]` : name.toLowerCase()));
+  return bound.map((name) => name.toLowerCase().replace(/%.*$/, "")).map(bracketed);
 }
 
 export function originOf(host: string, port: number): string {
