@@ -249,6 +249,15 @@ describe("secrets", () => {
     expect(await new Sealer([NEW]).unseal(sealed, use)).toBeNull();
   });
 
+  it("a sealed login opens only for its server, at its address and step", async () => {
+    const own = new Sealer([OLD]);
+    const use = { login: "stored", server: "crm", url: "https://mcp.example/mcp" } as const;
+    const sealed = await own.seal(CANARY, use);
+    expect(await own.unseal(sealed, use)).toBe(CANARY);
+    const others = [{ login: "begun" as const }, { server: "other" }, { url: "https://mcp.example/other" }];
+    for (const other of others) expect(await own.unseal(sealed, { ...use, ...other })).toBeNull();
+  });
+
   it("a row that was moved to another's place is lost, and reported as lost", async () => {
     await put(red, { token: CANARY });
     await put(blue, { token: "blue-secret-1" });

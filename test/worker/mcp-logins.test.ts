@@ -1,4 +1,4 @@
-/** Servers of hull.toml while D1, which has the logins there, is away. */
+/** Logins at servers of hull.toml: while D1, which has them, is away; where tokens go; and who renews them. */
 import { beforeEach, expect, it, vi } from "vitest";
 import {
   failLogin,
@@ -13,6 +13,8 @@ import { withFaults } from "./faulty-storage.ts";
 import { Client } from "./served.ts";
 
 const SERVER = "https://mcp.example/mcp";
+/** Redirects to the other one. */
+const MOVED = "https://moved.example/mcp";
 const SECRET = "CRM_SECRET";
 const oauth = {
   grant: "client_credentials",
@@ -27,8 +29,8 @@ const hull = new Client({
   HULL_LLM: '{"llm":{"mock_routes":true,"aliases":{"mocked":{"id":"m","provider":"mock"}}}}',
   HULL_CONFIG: JSON.stringify({
     mcp: {
-      allowed_hosts: ["mcp.example"],
-      servers: { crm: { url: SERVER }, machine: { url: SERVER, oauth } },
+      allowed_hosts: ["mcp.example", "moved.example"],
+      servers: { crm: { url: SERVER }, machine: { url: SERVER, oauth }, moved: { url: MOVED, oauth } },
     },
   }),
 });
@@ -58,6 +60,8 @@ beforeEach(() => {
     if (pathname !== "/mcp") return new Response(null, { status: 404 });
     const bearer = request.headers.get("authorization");
     bearers.push(bearer);
+    if (hostname === "moved.example")
+      return new Response(null, { status: 307, headers: { location: SERVER } });
     if (closed && bearer === null) return new Response(null, { status: 401 });
     const { id, method }: { id?: number; method: string } = await request.json();
     if (id === undefined) return new Response(null, { status: 202 });
@@ -108,6 +112,20 @@ it("client credentials, which D1 does not have, serve the run", async () => {
   expect([first, new Set(further)]).toEqual([null, new Set([`Bearer ${TOKENS.access_token}`])]);
 });
 
+it("attack: a server that redirects to another one does not hand its token on", async () => {
+  const { status, warnings } = await run("moved");
+  expect({ status, warnings }).toEqual({ status: "done", warnings: "[]" });
+  // The first request asks without token who gives one; then each one is redirected.
+  const [first, ...further] = bearers;
+  const sent = further.filter((_, n) => n % 2 === 0);
+  const handedOn = further.filter((_, n) => n % 2 === 1);
+  expect([first, new Set(sent), new Set(handedOn)]).toEqual([
+    null,
+    new Set([`Bearer ${TOKENS.access_token}`]),
+    new Set([null]),
+  ]);
+});
+
 it("tokens that come after another isolate has given the login up make it work again", async () => {
   const at = { server: "late", url: SERVER };
   const tokens = { sealed: "before", expires_at: null, renewable: true };
@@ -130,4 +148,37 @@ it("a login keeps its place when a request without it is refused, and holds for 
   expect(await readLogin(hull.env, { ...at, url: "https://other.example/mcp" })).toBe(null);
   await removeLogin(hull.env, at.server);
   expect(await readLogin(hull.env, at)).toBe(null);
+});
+
+it("an administrator of a tenant sees the servers of that tenant alone, and logs in at none", async () => {
+  const admin = "operator-key-of-this-test-of-logins";
+  const keyed = new Client({
+    HULL_ADMIN_KEY: admin,
+    HULL_SECRET_KEY: "s".repeat(32),
+    HULL_CONFIG: JSON.stringify({
+      mcp: {
+        allowed_hosts: ["mcp.example"],
+        servers: {
+          all: { url: SERVER },
+          acme: { url: SERVER, tenants: ["acme"] },
+          other: { url: SERVER, tenants: ["other"] },
+        },
+      },
+    }),
+  });
+  const as = (key: string, path: string, body?: object) =>
+    keyed.fetch(path, {
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }),
+    });
+  const made = await as(admin, "/admin/keys", { tenant: "acme", scopes: ["admin"] });
+  const { key }: { key: string } = await made.json();
+  const named = async (by: string) => {
+    const answer: { data: { name: string }[] } = await (await as(by, "/admin/mcp")).json();
+    return answer.data.map(({ name }) => name);
+  };
+  expect(await named(admin)).toEqual(["all", "acme", "other"]);
+  expect(await named(key)).toEqual(["all", "acme"]);
+  const refused = await as(key, "/admin/mcp/acme/login", { redirect_uri: "http://127.0.0.1:1/" });
+  expect(refused.status).toBe(403);
 });
