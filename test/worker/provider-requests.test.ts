@@ -57,6 +57,18 @@ beforeAll(() =>
       ...TALKS,
       "tools.json": JSON.stringify(["say", "talk"].map((name) => ({ ...TALK, name }))),
     },
+    due: mockSkill("due", "deadline_ms: 300\n"),
+    long: {
+      "SKILL.md":
+        "---\nname: long\ndescription: d\nprovider: anthropic\nmodel: claude-sonnet-4-5\nmax_tool_output_bytes: 1048576\n---\nTalk.\n",
+      "tools.json": TALKS["tools.json"],
+      "talk.js": 'export default () => "a ".repeat(300_000);',
+    },
+    shells: {
+      "SKILL.md": "---\nname: shells\ndescription: d\nprovider: anthropic\n---\nTalk.\n",
+      "tools.json": JSON.stringify([{ ...TALK, name: "bash_code_execution" }]),
+      "talk.js": TALKS["talk.js"],
+    },
     usual: "---\nname: usual\ndescription: d\nprovider: anthropic\n---\nAnswer.\n",
   }),
 );
@@ -489,5 +501,42 @@ describe("a stream", () => {
     });
     const answer = await client.post(path, body).finally(() => vi.restoreAllMocks());
     expect(await answer.json()).toMatchObject({ code: "provider_timeout", timeout_ms: limit });
+  });
+});
+
+describe("a call of a skill whose last text is the answer", () => {
+  it("has deadline_ms for the whole request, also for the time in which its input arrives", async () => {
+    const input = new ReadableStream<Uint8Array>({
+      async start(stream) {
+        await new Promise((resolve) => setTimeout(resolve, 600));
+        stream.enqueue(new TextEncoder().encode("Hi."));
+        stream.close();
+      },
+    });
+    const answer = await client.fetch("/skills/due", { method: "POST", body: input });
+    expect([answer.status, await answer.json()]).toMatchObject([504, { code: "deadline_exceeded" }]);
+  });
+
+  it("sends the whole conversation, however near the model's window", async () => {
+    const call = (id: string): FakeTurn => ({ tool_calls: [{ id, name: "talk", arguments: {} }] });
+    turns = [call("c1"), call("c2"), { text: "Done." }];
+    const answer = await client.post("/skills/long", { input: "Hi." });
+    expect([answer.status, bodies.length]).toEqual([200, 3]);
+    // Two results of 150,000 tokens, in a window of 200,000.
+    expect(JSON.stringify(bodies[2]).length).toBeGreaterThan(1_200_000);
+  });
+
+  it("answers 503 for a provider that the deployment does not have: the request is not wrong", async () => {
+    const bare = new Client({ HULL_ENV: "local" });
+    const answer = await bare.post("/skills/usual", { input: "Hi." });
+    expect([answer.status, await answer.json()]).toMatchObject([503, { code: "provider_not_configured" }]);
+  });
+
+  it("has a tool of code execution instead of the skill's tool of the same name", async () => {
+    const tools = [{ type: "code_execution_20250825", name: "code_execution" }];
+    const body = await sent("/v1/messages", { model: "skill/shells", max_tokens: 9, messages, tools });
+    const names = Array.from(body.tools as { name: string }[], ({ name }) => name);
+    expect(names).toContain("bash_code_execution");
+    expect(names).toEqual([...new Set(names)]);
   });
 });
