@@ -287,6 +287,15 @@ describe("a skill", () => {
     expect(bodies[0]).not.toHaveProperty("tools");
   });
 
+  it("never writes tools into the system text, where a caller could not tell a call from the answer", async () => {
+    turns = [{ text: '{"done": true}' }];
+    const answer = await ruled({ native_tools: false }).post("/skills/careful", { input: "Hi." });
+    expect([answer.status, bodies.length]).toEqual([200, 1]);
+    const { messages } = bodies[0] ?? {};
+    expect(JSON.stringify(messages)).toContain("Answer in JSON.");
+    expect(JSON.stringify(messages)).not.toContain("talk");
+  });
+
   it.each(configurable)("asks the host delegate before a call that needs an approval: %s", async (_, ask) => {
     const HULL_CONFIG = JSON.stringify({ host: { url: HOST }, approvals: { skills: { careful: "safe" } } });
     const hosted = new Client({ ...KEYS, HULL_CONFIG });
