@@ -87,7 +87,7 @@ export class Deployment {
   readonly metrics = new Metrics();
   /** Local dev: by the name of a run, what ends the work of its request after the client has left. */
   readonly clients = new RecentMap<string, () => void>(1000);
-  /** By client's session and request, what ends a call of `POST /mcp`. */
+  /** What ends a call of `POST /mcp`, by the client's session and request. */
   readonly mcpCalls = new RecentMap<string, () => void>(1000);
   readonly knownModels = new WeakMap<ModelRegistry, KnownModels>();
   /** By tenant. */

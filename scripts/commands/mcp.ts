@@ -30,7 +30,7 @@ Usage: hull mcp login <name> [--url URL] [--port N] [--no-browser] [--json]
 
   --url URL     the Hull that uses the servers, e.g. https://hull.example.workers.dev (default: $HULL_URL, then the hull dev of this project)
   --key KEY     the operator's key (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
-  --port N      the port on which this machine receives the answer (default: any free one); a client that hull.toml names
+  --port N      the port on which this machine receives the answer (default: a free one); a client that hull.toml names
                 must have the address http://127.0.0.1:N/callback
   --no-browser  only print the address to open
   --json        print the server's answer
@@ -69,12 +69,12 @@ async function login({ server, id, port, browser, json }: Wanted): Promise<numbe
     const { answer, respond } = await receiver.answer(state);
     try {
       const stored = await server.send("PUT", path, { login: begun, answer });
-      respond("Hull has the access. You can close this page.");
+      respond("Hull has access now. You can close this page.");
       const { expires_at, renewable }: McpServerEntry = JSON.parse(stored);
       const end = renewable
         ? "Hull renews it by itself"
         : `it ends at ${expires_at ?? "a time that the server chooses"}`;
-      return print(json, JSON.parse(stored), `Hull has the access to ${id}; ${end}.\n`);
+      return print(json, JSON.parse(stored), `Hull has access to ${id}; ${end}.\n`);
     } catch (error) {
       respond("The login failed. The command says why.");
       throw error;

@@ -64,7 +64,7 @@ export async function eventAnswer(
   return eventStream(body.stream, headers);
 }
 
-/** For a work that brings its input along. */
+/** The input of a handle whose work has its input already. */
 const NO_INPUT = { text: null, files: [] };
 
 interface StreamedRun {

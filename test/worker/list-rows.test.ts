@@ -6,9 +6,10 @@ import { BudgetExceeded } from "../../src/errors/budget.ts";
 import type { RowNote } from "../../src/row-collector.ts";
 import { flushRows, queueRows } from "../../src/session/index-rows.ts";
 import { beginningCall, type RunEntry } from "../../src/session/run-entry.ts";
-import { forgetRuns, indexedRun, listIndexedRuns, noteRuns } from "../../src/session/run-index.ts";
+import { forgetRuns, indexedRun, noteRuns } from "../../src/session/run-index.ts";
 import { listSessions } from "../../src/session/session-index.ts";
 import { bindings } from "./file-bindings.ts";
+import { listedRuns } from "./listed-runs.ts";
 import { inWorld, type Reply, tool } from "./session-world.ts";
 
 /** A database whose transactions are counted, and wait for `before`. */
@@ -36,17 +37,7 @@ const ended = (id: string): { tenant: string; run: RunEntry } => {
 };
 
 async function listedOf(tenant: string, session: string): Promise<string[]> {
-  const any = {
-    limit: 10,
-    cursor: null,
-    state: null,
-    kind: null,
-    name: null,
-    model: null,
-    code: null,
-    stages: true,
-  };
-  const { data } = await listIndexedRuns({ env: bindings, tenant }, { session, ...any });
+  const data = await listedRuns({ env: bindings, tenant }, session);
   return data.map(({ id }) => id).sort();
 }
 

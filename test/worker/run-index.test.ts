@@ -1,9 +1,10 @@
 /** The index of a tenant's runs over all surfaces. */
 import { beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { beginningCall, type RunEntry } from "../../src/session/run-entry.ts";
-import { forgetRuns, indexedRun, listIndexedRuns, noteRuns, sweepRuns } from "../../src/session/run-index.ts";
+import { forgetRuns, indexedRun, noteRuns, sweepRuns } from "../../src/session/run-index.ts";
 import { sweepUnsettled } from "../../src/session/unsettled-runs.ts";
 import { bindings } from "./file-bindings.ts";
+import { listedRuns } from "./listed-runs.ts";
 import { Client, LOCAL, mockSkill } from "./served.ts";
 import { inWorld, tool } from "./session-world.ts";
 
@@ -312,19 +313,7 @@ describe("a run is listed", () => {
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
     await inWorld({ replies: ["hi"], asked: () => answered }, async (world) => {
       const listed = async (): Promise<string[]> => {
-        const any = {
-          cursor: null,
-          state: null,
-          kind: null,
-          name: null,
-          model: null,
-          code: null,
-          stages: true,
-        };
-        const { data } = await listIndexedRuns(
-          { env: bindings, tenant: "t" },
-          { limit: 10, session: world.id, ...any },
-        );
+        const data = await listedRuns({ env: bindings, tenant: "t" }, world.id);
         return data.map(({ id, state }) => `${id} ${state}`);
       };
       await world.open();

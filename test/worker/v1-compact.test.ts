@@ -1,19 +1,9 @@
 /** `/v1/responses/input_tokens` and `/v1/responses/compact`, by OpenAI's own SDK. */
 import OpenAI from "openai";
 import { beforeAll, beforeEach, expect, it } from "vitest";
-import { Client, mockSkill } from "./served.ts";
+import { client, MODEL, open } from "./openai-sdk.ts";
+import { mockSkill } from "./served.ts";
 
-const open = new Client({
-  HULL_ENV: "local",
-  HULL_LLM: '{"llm":{"mock_routes":true,"aliases":{"mocked":{"id":"m","provider":"mock"}}}}',
-});
-const client = new OpenAI({
-  apiKey: "any",
-  baseURL: "http://localhost:3000/v1",
-  maxRetries: 0,
-  fetch: (input, init) => open.fetch(String(input), init),
-});
-const MODEL = "mocked";
 /** Its answer is stored, where no mocks are queued. */
 const SKILL = "skill/cat";
 

@@ -1,21 +1,10 @@
 /** Items of a conversation that are too large for a row of D1; the client is OpenAI's own SDK. */
-import OpenAI from "openai";
 import { beforeAll, expect, it } from "vitest";
 import { sweepConversations } from "../../src/registry/conversations/large-items.ts";
 import { withFaults } from "./faulty-storage.ts";
-import { Client, mockSkill } from "./served.ts";
+import { client, MODEL, open } from "./openai-sdk.ts";
+import { mockSkill } from "./served.ts";
 
-const open = new Client({
-  HULL_ENV: "local",
-  HULL_LLM: '{"llm":{"mock_routes":true,"aliases":{"mocked":{"id":"m","provider":"mock"}}}}',
-});
-const client = new OpenAI({
-  apiKey: "any",
-  baseURL: "http://localhost:3000/v1",
-  maxRetries: 0,
-  fetch: (input, init) => open.fetch(String(input), init),
-});
-const MODEL = "mocked";
 /** Three bytes each in UTF-8. */
 const LONG = "猫".repeat(900_000);
 const said = (text: string) => ({ role: "user" as const, content: text });

@@ -45,7 +45,7 @@ export const keyBody = z.lazy(() => {
   });
 });
 
-/** The begin of a login at an MCP server. */
+/** The request that begins a login at an MCP server. */
 export const loginBody = z.lazy(() => {
   const form = z.regex(
     /^http:\/\/(?:127\.0\.0\.1|localhost|\[::1\]):\d{1,5}\/[A-Za-z0-9/_-]*$/,
@@ -54,7 +54,7 @@ export const loginBody = z.lazy(() => {
   return z.strictObject({ redirect_uri: z.string().check(form) });
 });
 
-/** Its end: what the begin returned, and the query with which the browser came back. */
+/** The request that ends it: what the first one returned, and the query with which the browser came back. */
 export const loginAnswerBody = z.lazy(() =>
   z.strictObject({ login: z.string(), answer: z.string().check(z.maxLength(8192)) }),
 );

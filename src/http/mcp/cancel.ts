@@ -10,7 +10,7 @@ import { isId, type RequestId, type RpcRequest } from "./message.ts";
 
 const SESSION = "mcp-session-id";
 
-/** A header that names a new session. It identifies the client's requests among all others, and stands for no state. */
+/** A header that names a new session. It tells the client's requests from all others; Hull keeps no state for it. */
 export const newSession = (): Record<string, string> => ({ [SESSION]: crypto.randomUUID() });
 
 /** The name of a client's request; `null`: the client names no session of Hull's. */

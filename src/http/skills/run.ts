@@ -153,7 +153,7 @@ async function proxied(
 /** Operations whose names a skill may have too. */
 const OPERATIONS: readonly string[] = ["runs", "responses"];
 
-/** The name of what a skill's calls call, derived from the skill's route alone, so it is known without the skill. */
+/** The name by which keys tell calls of this skill from others. It follows from the route, so it needs no skill. */
 function calledAt(route: string): string {
   const slug = /^\/skills\/([^/]+)$/.exec(route)?.[1];
   return slug === undefined || OPERATIONS.includes(slug) ? route : slug;

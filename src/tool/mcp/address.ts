@@ -2,7 +2,7 @@
 import { hostFault } from "../public-host.ts";
 
 export interface AllowedHosts {
-  /** Names; `*.example.com` for all hosts below one. `null`: any public one. */
+  /** Names; `*.example.com` for all hosts below one. `null`: all public ones. */
   hosts: readonly string[] | null;
   /** Permits servers on the same machine, in local dev. */
   loopback: boolean;
