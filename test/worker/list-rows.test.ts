@@ -12,6 +12,18 @@ import { bindings } from "./file-bindings.ts";
 import { listedRuns } from "./listed-runs.ts";
 import { inWorld, type Reply, tool } from "./session-world.ts";
 
+const REFUSAL = new BudgetExceeded({
+  budget: "hard",
+  scope: "tenant",
+  window: "total",
+  limit: "max_output_tokens",
+  limit_value: 1,
+  spent: 1,
+  reserved: 0,
+  requested: 1,
+  resets_at: null,
+});
+
 /** A database whose transactions are counted, and wait for `before`. */
 function watched(before: (batch: number) => Promise<void> | void): { DB: D1Database; batches: () => number } {
   let count = 0;
@@ -264,6 +276,30 @@ it("a run is listed as it ended, whatever ran after it and whoever writes the ro
   });
 });
 
+it.each<[string, Reply]>([
+  ["done", "hi"],
+  ["budget_exhausted", REFUSAL],
+])("a %s run that an earlier version of Hull held keeps its row in a new process", async (state, reply) => {
+  await inWorld({ replies: [reply] }, async (world) => {
+    const owner = { env: bindings, tenant: "t" };
+    const id = `r-old-${state}`;
+    const row = async () => {
+      await flushRows(world.conversation.deployment);
+      return indexedRun(owner, id);
+    };
+    await world.open();
+    await world.start(id, "go", { agent: "poet" });
+    await world.ask("answer", { run_id: id, wait: "terminal" });
+    await expect.poll(row).toMatchObject({ name: "poet", state });
+    const before = await row();
+    world.store.runs.update(id, { listed: null });
+    await world.revive();
+    await forgetRuns(owner, [id]);
+    expect(world.conversation.listing.relist(id, "running")).toBe(true);
+    await expect.poll(row).toEqual(before);
+  });
+});
+
 it("a session's row stays due if the session changed in any way while it was written", async () => {
   let change = (): void => {};
   const { DB } = watched(() => change());
@@ -493,18 +529,7 @@ describe("a new session", () => {
 
 describe("a run", () => {
   it("has the code of the budget that ended it, even if its first row was lost and another run has begun", async () => {
-    const refusal = new BudgetExceeded({
-      budget: "hard",
-      scope: "tenant",
-      window: "total",
-      limit: "max_output_tokens",
-      limit_value: 1,
-      spent: 1,
-      reserved: 0,
-      requested: 1,
-      resets_at: null,
-    });
-    await inWorld({ replies: [refusal] }, async (world) => {
+    await inWorld({ replies: [REFUSAL] }, async (world) => {
       await world.open();
       for (const id of ["refused", "present"]) {
         await world.start(id, "go");

@@ -1,6 +1,7 @@
 /** A session and its runs as their routes return them. */
 import * as z from "zod/mini";
 import type { AgentState } from "../../engine/agent/state.ts";
+import { RunLost } from "../../errors/session.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { beginningFacts, entryOf, type RunEntry, type RunFacts } from "../run-entry.ts";
 import { agentFacts, hasEnded, storedFacts } from "../run-facts.ts";
@@ -68,13 +69,15 @@ function factsOf(log: SessionLog, row: RunRow): RunFacts {
   const known = storedFacts(row.listed);
   const isOver = row.settled_at !== null;
   if (isOver && hasEnded(known)) return known;
-  // An ended run may be one that was given up. Reading its records could then kill the process.
-  const run = isOver && !log.loaded ? null : log.state().run;
-  if (run?.spec.run_id === row.id) return agentFacts(run, row.status);
   // An earlier version of Hull ended the run.
-  const { result, error } = readEnd(log.store, row);
+  const { result, error } = isOver ? readEnd(log.store, row) : {};
+  const code = codeIn(error);
+  // Reading the records of a run that was given up could kill the process.
+  const isLost = row.status === "error" && code === RunLost.code;
+  const run = isLost && !log.loaded ? null : log.state().run;
+  if (run?.spec.run_id === row.id) return agentFacts(run, row.status);
   const begun = known ?? beginningFacts({ kind: "run", name: null, model: null });
-  return { ...begun, state: row.status, ...usedIn(result), code: codeIn(error) };
+  return { ...begun, state: row.status, ...usedIn(result), code };
 }
 
 const codeIn = (error: JsonObject | undefined): string | null =>
