@@ -151,11 +151,14 @@ export function readOptions(
   return faults.length > 0 || !parsed.success ? { faults } : { options: inMilliseconds(parsed.data), own };
 }
 
+/** A limit in whole ms; below 1 ms, it is 1 ms. */
+const toMs = (seconds: number): number => Math.max(1, Math.round(seconds * 1000));
+
 /** Converts limits in seconds to ms; a limit given in ms wins. */
 function inMilliseconds({ timeout, idle_timeout, ...options }: z.infer<typeof callOptions>): CallOptions {
   return {
-    ...(timeout === undefined ? {} : { timeout_ms: timeout * 1000 }),
-    ...(idle_timeout === undefined ? {} : { idle_timeout_ms: idle_timeout * 1000 }),
+    ...(timeout === undefined ? {} : { timeout_ms: toMs(timeout) }),
+    ...(idle_timeout === undefined ? {} : { idle_timeout_ms: toMs(idle_timeout) }),
     ...options,
   };
 }

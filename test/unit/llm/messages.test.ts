@@ -145,6 +145,14 @@ describe("options", () => {
     const result = readOptions(JSON.parse(JSON.stringify(given)), isProvider);
     expect("faults" in result && result.faults.map(({ message }) => message).join()).toContain(named);
   });
+  it.each([
+    [1.001, 1001],
+    [60, 60_000],
+    [0.0004, 1],
+  ])("a limit of %d s is %d whole ms", (seconds, ms) => {
+    const result = readOptions({ timeout: seconds, idle_timeout: seconds }, isProvider);
+    expect(result).toEqual({ options: { timeout_ms: ms, idle_timeout_ms: ms }, own: {} });
+  });
   it("a provider's own part is kept apart, null counts as absent", () => {
     const result = readOptions({ model: null, top_k: 3, ollama: { num_ctx: 5 } }, isProvider);
     expect(result).toEqual({ options: { top_k: 3 }, own: { ollama: { num_ctx: 5 } } });
