@@ -149,6 +149,8 @@ describe("a run that waits", () => {
     await until(path, "waiting");
     expect(await (await post(`${path}/pause`)).json()).toMatchObject({ status: "paused" });
     await post(`${path}/signals`, { name: "e" });
+    expect(await codeOf(await post(`${path}/resume?wait=soon`))).toEqual([400, "bad_request"]);
+    expect(await get(path)).toMatchObject({ status: "paused" });
     expect(await (await post(`${path}/resume`)).json()).toMatchObject({ id: expect.any(String) });
     await until(path, "completed");
 

@@ -322,6 +322,8 @@ export const pauseWorkflowRun = changes("pauseWorkflow", noBody, (_, request) =>
 /** `POST …/resume`: continues a paused run; a run that ended at its `max_steps` is continued by another run. */
 export const resumeWorkflowRun: Handler = async (context, { id = "" }) => {
   const request = await requestName(context, await noBody(context.request));
+  // A wrong form is refused before the run goes on.
+  formOf(context.request, { waits: true });
   const body = { resume: id };
   const next = await newSession(context);
   const session = sessionOf(context, id);
