@@ -93,6 +93,8 @@ export interface LlmHost {
   /** @throws HullError if nothing can be chosen */
   choose(selector: ModelSelector): ModelChoice;
   isProvider(name: string): boolean;
+  /** The default model of a provider's definition, which the deployment's variables do not replace; `null`: none. */
+  defaultModel(provider: string): string | null;
   /** How to reach a target. @throws HullError if it is not configured */
   reach(target: ModelTarget): Reached;
   /**

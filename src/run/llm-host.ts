@@ -154,6 +154,8 @@ export async function llmHost(
       return { model, protocol, capabilities };
     },
     isProvider: (name) => modelRegistry.providers.has(canonicalProvider(modelRegistry, name)),
+    defaultModel: (provider) =>
+      modelRegistry.providers.get(canonicalProvider(modelRegistry, provider))?.default_model ?? null,
     async exchange(asked) {
       const [primary = { provider: "", model: null }, ...fallbacks] = asked.targets;
       const started = Date.now();

@@ -275,6 +275,15 @@ describe("a skill", () => {
     expect(bodies[0]).toMatchObject({ temperature: 0.3 });
   });
 
+  it.each(configurable)(
+    "that names no model gets its provider's default one, whatever model calls without one get: %s",
+    async (_, asked) => {
+      const answer = await new Client({ ...KEYS, HULL_LLM_MODEL: "claude-opus-4-6" }).post(...asked("usual"));
+      expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining("Done.")]);
+      expect(bodies.map(({ model }) => model)).toEqual(["claude-haiku-4-5-20251001"]);
+    },
+  );
+
   it.each(configurable)("warns of more tools than its model takes: %s", async (_, asked) => {
     const answer = await ruled({ native_tools: true, max_tools: 1 }).post(...asked("busy"));
     const told = `${answer.headers.get("x-hull-warnings")} ${await answer.text()}`;

@@ -265,7 +265,7 @@ async function readRequest(
   const { options } = read;
   const own = input.own ?? (options.skill === undefined ? null : await servedVersion(context, options.skill));
   const record = own?.record ?? null;
-  const asked = record === null ? given : withSkill(given, record);
+  const asked = record === null ? given : withSkill(given, record, host);
   const model = readOptions(asked, (name) => host.isProvider(name), runOptionNames());
   if ("faults" in model) throw refused(model.faults);
   checkConflicts(model.options);

@@ -2,6 +2,7 @@
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { Warning } from "../../engine/messages.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
+import type { LlmHost } from "../../llm/host.ts";
 import type { CallOptions } from "../../llm/options.ts";
 import type { Capabilities } from "../../model/capabilities.ts";
 import { cannotThink } from "../../model/fit.ts";
@@ -10,8 +11,15 @@ import { EFFORTS, type JsonObject, type SkillRecord } from "../../skill/manifest
 import { ignored } from "./ignored-options.ts";
 import type { RunOptions } from "./option-shapes.ts";
 
-/** The call's options with the model of the option `skill` and the limits that it names, unless the options set them. */
-export function withSkill(call: JsonObject, { manifest }: SkillRecord): JsonObject {
+/**
+ * The call's options with the model of the option `skill` and the limits that it names, unless the options set them.
+ * @param host says the default model of the skill's provider, which no variable of the deployment replaces for a skill
+ */
+export function withSkill(
+  call: JsonObject,
+  { manifest }: SkillRecord,
+  host: Pick<LlmHost, "defaultModel">,
+): JsonObject {
   const { llm, slug, timeout_ms } = manifest;
   if (llm === undefined) {
     throw new InvalidRequest({
@@ -19,7 +27,8 @@ export function withSkill(call: JsonObject, { manifest }: SkillRecord): JsonObje
       detail: `The skill ${slug} has mode: ${manifest.mode}; only llm skills can run as agents.`,
     });
   }
-  const { provider, model } = llm.target;
+  const { provider, model: named } = llm.target;
+  const model = named ?? (namesModel(call) ? null : host.defaultModel(provider));
   return {
     provider,
     ...(model === null ? {} : { model }),
@@ -107,6 +116,9 @@ export function limitsOf({ manifest }: SkillRecord, call: CallOptions): Pick<Age
 /** The skill's own further targets, unless the options name a model. */
 export function fallbackOf({ manifest }: SkillRecord, call: JsonObject): Pick<AgentSpec, "fallback"> {
   const targets = manifest.llm?.fallback ?? [];
-  const named = [call.provider, call.model, call.model_tier, call.route_policy, call.fallback_chain];
-  return targets.length === 0 || named.some((name) => name !== undefined) ? {} : { fallback: targets };
+  const named = namesModel(call) || call.fallback_chain !== undefined;
+  return targets.length === 0 || named ? {} : { fallback: targets };
 }
+
+const namesModel = ({ provider, model, model_tier, route_policy }: JsonObject): boolean =>
+  [provider, model, model_tier, route_policy].some((name) => name !== undefined);
