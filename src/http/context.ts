@@ -59,7 +59,6 @@ export class RequestContext implements RunContext {
    * nothing new has an id so far.
    */
   attempt: string | null = null;
-  /** Called before a run does something that must not happen twice, such as a tool's work. */
   beforeEffects: () => Promise<void> = async () => {};
   /** Set if a cookie, not a key, identifies the caller. */
   signIn: SignIn | null = null;

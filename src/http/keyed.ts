@@ -9,6 +9,7 @@ import { BadRequest, IdempotencyKeyReused } from "../errors/request.ts";
 import { AnswerLost, ClientClosedRequest } from "../errors/run.ts";
 import { toHullError } from "../errors.ts";
 import { logFault } from "../log.ts";
+import { once } from "../memo.ts";
 import {
   type AnswerHead,
   claimAnswer,
@@ -134,11 +135,11 @@ async function firstAnswer(
   const inner = context.within(copyOf(context.request, bytes));
   inner.route = context.route;
   inner.attempt = claim.first;
-  inner.beforeEffects = async () => {
+  inner.beforeEffects = once(async () => {
     if (!(await noteEffects(env, claim))) throw new AnswerLost({});
     // Not before: if this failed, nothing has happened, and the next request with the key begins again.
     effects = true;
-  };
+  });
   const renewing = setInterval(() => context.background(renewClaim(env, claim).catch(() => {})), RENEW_MS);
   /**
    * Stores the answer, or releases the key after a failure, if the request may be repeated under it. A stream that failed

@@ -78,6 +78,8 @@ export interface ExchangeOptions
   backoff_ms: number;
   /** Called when the call is admitted. Errors before that are not faults of the answer. */
   onAdmitted?: (() => void) | undefined;
+  /** Awaited before each attempt, when it is its turn: if it fails, the attempt is not made. */
+  beforeAttempt?: (() => Promise<void>) | undefined;
 }
 
 /** What is known about a target before Hull asks it. */

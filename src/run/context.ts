@@ -70,6 +70,11 @@ export interface RunContext {
   time(name: TimingName, ms: number): void;
   /** Redacts a JSON-like value for display or the log. */
   redacted<T>(value: T): T;
+  /**
+   * Called before everything that must not happen twice, such as a model call of a run, or a tool's work. From then on a
+   * request with the same `Idempotency-Key` gets this one's outcome.
+   */
+  beforeEffects(): Promise<void>;
 }
 
 /** The context of a run outside of any request. */
@@ -78,6 +83,7 @@ export function detachedContext(
   origin: Pick<RunContext, "requestId" | "tenant" | "pinned" | "startedAt"> & {
     mockScope?: string;
     bot?: string;
+    beforeEffects?: RunContext["beforeEffects"];
   },
   background: Background,
 ): RunContext {
@@ -87,6 +93,7 @@ export function detachedContext(
   return {
     mockScope: "",
     bot: null,
+    beforeEffects: async () => {},
     ...origin,
     deployment,
     env,

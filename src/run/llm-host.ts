@@ -101,7 +101,7 @@ export async function llmHost(
 
   /** Checks the call's own budget first, since that costs nothing. */
   const admitting = (
-    { budget, max_tokens_given: max, onAdmitted }: ExchangeOptions,
+    { budget, max_tokens_given: max, onAdmitted, beforeAttempt }: ExchangeOptions,
     note: (provider: string, reported: CallFigures) => void,
   ): Admit => {
     return async (request, target, timeoutMs) => {
@@ -125,6 +125,10 @@ export async function llmHost(
       onAdmitted?.();
       return {
         ...admission,
+        async turn(limits) {
+          await admission.turn(limits);
+          await beforeAttempt?.();
+        },
         extend: async (taken) => {
           await check(accounts.costOf(request, target, taken));
           return admission.extend(taken);

@@ -189,8 +189,6 @@ async function perform(
         begun === undefined
           ? await checkedRun(context, host, input, { run, session: null })
           : { spec: begun, model: undefined };
-      // The log of such a run writes events by itself.
-      if (durable !== null) started();
       const result = await runAnonymous(context, spec, {
         model,
         execution: handle.id,

@@ -103,7 +103,10 @@ async function collect(
     files: input.files.map((file) => ({ ...file, filename: file.filename ?? "" })),
   };
   const runner = await runnerEndpoint(context, run.id);
-  const options = runOptions(context, run.signal, run.durable);
+  const options = {
+    ...runOptions(context, run.signal, run.durable),
+    begun: () => context.beforeEffects(),
+  };
   for await (const event of runExecution(runner, spec, body, options)) {
     switch (event.kind) {
       case "started":

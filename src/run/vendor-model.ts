@@ -1,6 +1,6 @@
 /** The model that a request of a vendor's client names. */
 import type { ModelRequest } from "../engine/messages.ts";
-import type { Exchanged, LlmHost, ModelChoice, Reached } from "../llm/host.ts";
+import type { Exchanged, ExchangeOptions, LlmHost, ModelChoice, Reached } from "../llm/host.ts";
 import { exchangeTerms } from "../llm/prepare.ts";
 import type { Sink } from "../model/wire.ts";
 import type { RunContext } from "./context.ts";
@@ -47,12 +47,13 @@ interface VendorCall {
   signal: AbortSignal;
   stream: boolean;
   sink: Sink;
+  beforeAttempt?: ExchangeOptions["beforeAttempt"];
 }
 
 /** Makes one call of a model. @throws HullError as `LlmHost.exchange` does */
 export async function vendorTurn(
   { host, choice }: VendorModel,
-  { request, signal, stream, sink }: VendorCall,
+  { request, signal, stream, sink, beforeAttempt }: VendorCall,
 ): Promise<Exchanged> {
   const terms = exchangeTerms({ stream, max_tokens: request.max_tokens }, host);
   return host.exchange({
@@ -67,6 +68,7 @@ export async function vendorTurn(
     onText: sink.onText,
     onReasoning: sink.onReasoning,
     onEvent: sink.onEvent,
+    beforeAttempt,
   });
 }
 

@@ -61,6 +61,8 @@ export interface WorkspaceSource {
 export interface RunOptions {
   /** For detached executions. */
   known?: KnownExecutions;
+  /** Awaited once the runner has the execution, and once it is not known whether the runner has it. */
+  begun?(): Promise<void>;
   /** The tar of a bundle, for a runner that does not have it. */
   pack(digest: string): Promise<RequestBody>;
   /** The content of the spec's workspace, for a runner whose folder is in another state. */
@@ -126,12 +128,13 @@ export async function* runExecution(
       yield event;
     }
   } catch (error) {
+    if (submission.admitted || submission.perhapsBegun) await options.begun?.();
     // Not a 503, which permits another attempt: the execution has already begun.
     if (submission.admitted && error instanceof RunnerUnavailable) {
       throw new ExecutionLost({ id: spec.id });
     }
     // The runner refused the execution, so there is nothing to cancel.
-    over = error instanceof HullError && !submission.admitted && !submission.uncertain;
+    over = error instanceof HullError && !submission.admitted && !submission.perhapsBegun;
     throw error;
   } finally {
     options.signal.removeEventListener("abort", cancel);
@@ -208,7 +211,7 @@ class Subscription {
   }
 
   /** Whether a request may have begun work in the runner although its answer did not arrive. */
-  protected get perhapsBegun(): boolean {
+  get perhapsBegun(): boolean {
     return false;
   }
 
@@ -297,7 +300,7 @@ class Submission extends Subscription {
   /** The runner has accepted the execution. */
   admitted: boolean;
   /** A connection failed, so the runner may have the execution although the client does not know. */
-  uncertain = false;
+  #uncertain = false;
   readonly #spec: ExecutionSpec;
   #specText: string;
   readonly #body: ExecutionInput;
@@ -323,8 +326,8 @@ class Submission extends Subscription {
     return this.admitted ? RUNNING_RETRIES : DETACHED_RETRIES;
   }
 
-  protected override get perhapsBegun(): boolean {
-    return this.uncertain;
+  override get perhapsBegun(): boolean {
+    return this.#uncertain || this.#again;
   }
 
   protected override get canRetry(): boolean {
@@ -360,11 +363,12 @@ class Submission extends Subscription {
     if (response.status !== 200) {
       const refused = await refusedBy(response, this.execution);
       // Only a 503 says that the request did not get as far as the runner.
-      if (refused instanceof Disconnected && response.status !== 503) this.uncertain = true;
+      if (refused instanceof Disconnected && response.status !== 503) this.#uncertain = true;
       throw refused;
     }
     this.admitted = true;
     known?.note(this.#spec.id, "admitted");
+    await this.options.begun?.();
     return response;
   }
 
@@ -397,7 +401,7 @@ class Submission extends Subscription {
       if (response.status === 200) open();
       return response;
     } catch (error) {
-      this.uncertain = true;
+      this.#uncertain = true;
       throw error;
     } finally {
       clearTimeout(timer);

@@ -8,7 +8,7 @@ import type { ConversationStore } from "../../src/session/conversation/store.ts"
 import { Session } from "../../src/session/session.ts";
 import type { ExecutionCall } from "../../src/session/unlisted/rpc.ts";
 import type { UnlistedSession } from "../../src/session/unlisted/unlisted-session.ts";
-import { FakeRunner, RUNNER_URL } from "./fake-runner.ts";
+import { FakeRunner, RUNNER_URL, refusal } from "./fake-runner.ts";
 import { Client, LOCAL, mockSkill } from "./served.ts";
 
 export const RUNNER = { HULL_RUNNER_URL: RUNNER_URL, HULL_RUNNER_SECRET: "s".repeat(32) };
@@ -17,6 +17,8 @@ export const client = new Client({ ...LOCAL, ...RUNNER });
 /** The same deployment with further settings. */
 export const withSettings = (settings: Record<string, string>): Bindings =>
   new Client({ ...LOCAL, ...RUNNER, ...settings }).env;
+/** The answer of a runner whose queue is full. */
+export const refusedByRunner = (): Response => refusal(429, "concurrency_limited");
 const digests = new Map<string, string>();
 export let runner: FakeRunner;
 
@@ -32,6 +34,8 @@ beforeAll(async () => {
       "concurrency: 1\ntools:\n  - name: look\n    description: Looks.\n    command: [look]\n",
     ),
     writes: mockSkill("writes", "workspace_tools: [Write]\n"),
+    "needs-key":
+      "---\nname: needs-key\ndescription: Its provider needs a key.\nmode: llm\nprovider: openai\n---\nAnswer.\n",
     script: "---\nname: script\ndescription: A script\nrun: [work]\n---\nWorks.\n",
   });
   for (const { slug, version } of await (await client.fetch("/skills")).json<

@@ -49,7 +49,6 @@ export async function answerChatWithTools(
     },
     { signal, account: accountOf(context, null), execution: id },
   );
-  await context.beforeEffects();
   const chosen = ignoredChoice(asked.request.tool_choice);
   const own = run.protocol === "openai-chat" ? [] : Object.keys(asked.extra);
   const ignored = [...own, ...asked.unsupported, ...chosen, ...ignoredStrict(asked.request.tools, null)];

@@ -50,7 +50,6 @@ export async function answerWithTools(
     { ...asked, found: await modelOfRun(asked.model, model), skills, pauses: true },
     { signal, account: accountOf(context, null), execution: id },
   );
-  await context.beforeEffects();
   const lost = [...ignoredChoice(asked.request.tool_choice), ...ignoredStrict(asked.request.tools, null)];
   const ignored = run.excludesCached ? lost : [...asked.ignored, ...lost];
   if (!asked.stream) {

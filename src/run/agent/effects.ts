@@ -156,7 +156,7 @@ export function runEffects(options: RunEffectsOptions): RunEffects {
       return hookAnswer(step, await callRunHook(context, spec, { reference: step.hook, payload, signal }));
     },
     pause: (ms, signal) => systemClock.sleep(ms, signal),
-    summarize: (instructions, _messages, { signal }) => summarize(host, chosen(), instructions, signal),
+    summarize: (instructions, _messages, { signal }) => summarize(options, chosen(), instructions, signal),
     bindServers: (step) => bindServers(context, servers, spec, step),
     searchTools: async ({ call, state, scope }) =>
       vault === null ? { state, result: "{}", events: [] } : vault.search(call, state, new Set(scope)),
@@ -190,6 +190,7 @@ function passthroughOf({ beside: passthrough }: AgentSpec) {
 
 async function callModel(
   {
+    context,
     host,
     spec,
     vault,
@@ -241,6 +242,7 @@ async function callModel(
       deadline_at: spec.deadline?.at,
       onFailed: noteRefusal,
       onAdmitted: watcher.onAdmitted,
+      beforeAttempt: () => context.beforeEffects(),
       onText: watcher.onText,
       onReasoning: watcher.onReasoning,
       // Callers of a served skill or of a vendor's API cannot discard text.
@@ -273,7 +275,7 @@ const costOf = ({ cost_usd, price_known }: CallFigures): Cost =>
 
 /** Asks a model for the summary of messages. @throws HullError of the provider */
 export async function summarize(
-  host: LlmHost,
+  { context, host }: Pick<RunEffectsOptions, "context" | "host">,
   { targets, settings, options }: RunModel,
   instructions: string,
   signal: AbortSignal,
@@ -290,6 +292,7 @@ export async function summarize(
     }),
     own: {},
     native_search: false,
+    beforeAttempt: () => context.beforeEffects(),
     ...exchangeTerms(options, host),
     declared: { vision: false, audio: false, pdf: false },
     idle_timeout_ms: undefined,
@@ -315,6 +318,7 @@ async function runTool(
 ): Promise<AgentToolResult> {
   const { tool, call } = planned;
   const { context } = options;
+  await context.beforeEffects();
   const started = Date.now();
   const note = async (ended: Pick<ToolCallNote, "duration_ms" | "outcome" | "error">): Promise<void> => {
     context.deployment.metrics.countToolCall(ended.outcome);
@@ -450,9 +454,10 @@ async function skillCommands(
   { effect, payload }: AgentStep & { type: "call_hook" },
   signal: AbortSignal,
 ): Promise<Json> {
-  const { workspace, spec, own } = options;
+  const { context, workspace, spec, own } = options;
   const { skill, commands } = objectOf(payload);
   if (workspace === null || !Array.isArray(commands)) return {};
+  await context.beforeEffects();
   const tools = new WorkspaceTools({
     ...options,
     workspace,

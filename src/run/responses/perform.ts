@@ -188,6 +188,8 @@ async function callModel(
     signal,
     stream: streaming,
     sink: streaming ? answer.watcher : {},
+    // A request that ends with its client repeats a plain call.
+    beforeAttempt: durable === null ? undefined : () => context.beforeEffects(),
   };
   const { turn, figures } = await answer.during(1, () => vendorTurn(model, call).catch(finalFault(signal)));
   context.log.usage = figures;

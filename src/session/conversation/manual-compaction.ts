@@ -84,7 +84,7 @@ async function asked(
     });
   };
   try {
-    const answer = await summarize(host, model, summaryInstructions(archived), signal);
+    const answer = await summarize({ context, host }, model, summaryInstructions(archived), signal);
     const { text, fault, warnings } = answer;
     spent = answer.spent;
     if (fault !== null) throw fault;

@@ -77,12 +77,15 @@ export class CallStore {
     tables.insert("call", { ...call, input: JSON.stringify(call.input), begun: 0 });
   }
 
+  /** Writes nothing for a call that is known to have begun. */
   noteBegun(): void {
-    this.#sql.exec("UPDATE call SET begun = 1");
+    this.#sql.exec("UPDATE call SET begun = 1 WHERE begun = 0");
   }
 
+  /** An answer is kept even if it took no effect. */
   settle(outcome: Outcome, expiresAt: number): void {
-    this.#sql.exec("UPDATE call SET outcome = ?, expires_at = ?", JSON.stringify(outcome), expiresAt);
+    const values = [JSON.stringify(outcome), expiresAt, Number(outcome.ok)];
+    this.#sql.exec("UPDATE call SET outcome = ?, expires_at = ?, begun = max(begun, ?)", ...values);
   }
 
   /** Removes everything except the generation and the R2 keys that remain to be removed. Call it in a transaction. */

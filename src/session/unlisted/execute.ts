@@ -1,23 +1,24 @@
 /** Executes one attempt of a call, with the same code as any such run, and with a log that outlives the process. */
 import { fromBase64 } from "../../bytes.ts";
 import type { Deployment } from "../../deployment.ts";
+import { eventsOf } from "../../run/agent/events.ts";
 import type { RunContext } from "../../run/context.ts";
 import { pieceOf } from "../../run/delta.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { Durable, OperationHandle, RunOutput } from "../../run/handle.ts";
 import { runMode } from "../../run/mode.ts";
-import { type OperationRequest, operationOf, runOperation } from "../../run/operation.ts";
+import { anonymousRunId, type OperationRequest, operationOf, runOperation } from "../../run/operation.ts";
 import type { WorkspaceAccess } from "../../run/workspace/access.ts";
 import type { Mode } from "../../skill/manifest.ts";
 import type { RunRow } from "../conversation/run-rows.ts";
 import type { SessionLog } from "../conversation/session-log.ts";
 import type { ConversationStore } from "../conversation/store.ts";
 import { type RunAttempt, RunSettled } from "../run-attempts.ts";
-import type { CallRow, CallStore } from "./call-store.ts";
+import type { CallRow } from "./call-store.ts";
 import { inputOf } from "./contents.ts";
 
 export interface CallAttempt extends RunAttempt {
-  /** Resolves as soon as something may take effect, or when the call has ended. */
+  /** Resolves with the first event, or when the call has ended. */
   opened: PromiseWithResolvers<void>;
 }
 
@@ -32,7 +33,6 @@ export interface KnownRun {
 interface CallEnvironment {
   deployment: Deployment;
   log: SessionLog;
-  calls: CallStore;
   context: RunContext;
   /** Opens the files of the run. */
   files: () => WorkspaceAccess;
@@ -45,7 +45,10 @@ export async function executeCall(
   environment: CallEnvironment,
 ): Promise<RunOutput> {
   const operation = operationOf(known.call);
-  if (operation !== null) return runOperation(await handleOf(known, attempt, environment, { operation }));
+  if (operation !== null) {
+    const run = operation === "runs" ? { run_id: anonymousRunId(known.run.id), session_id: null } : {};
+    return runOperation(await handleOf(known, attempt, environment, { operation, ...run }));
+  }
   const { registry } = environment.deployment;
   const { digest } = known.call;
   const record = await registry.skill(digest);
@@ -60,14 +63,24 @@ async function handleOf(
   environment: CallEnvironment,
   what: { operation: OperationRequest["operation"] } | { skill: string; mode: Mode },
 ): Promise<OperationHandle> {
-  const { deployment, log, calls, context } = environment;
+  const { deployment, log, context } = environment;
   const { store } = log;
+  const names = { execution_id: id, request_id: run.request_id, ...what };
+  let open = hasStarted(store);
+  const started = (about: Record<string, unknown> = {}): void => {
+    if (!open && !attempt.settled) {
+      const start = log.redacted({ event: "start", data: { ...names, ...about } });
+      store.transaction(() => store.appendEvents([start]));
+      log.events.announce();
+    }
+    open = true;
+    attempt.opened.resolve();
+  };
   const script = "mode" in what && what.mode === "script";
   // A script's output is sent once and whole, and a response's output is made from its events.
   const complete = script || ("operation" in what && what.operation === "responses");
   const replayed = new ReplayedOutput(call.begun && script ? outputSent(store) : []);
-  let { begun } = call;
-  if (begun && !script) log.sendRestart();
+  if (open && !script) log.sendRestart();
   return {
     id: run.id,
     context,
@@ -75,19 +88,8 @@ async function handleOf(
     signal: attempt.abort.signal,
     streaming: true,
     keep: true,
-    durable: durableOf(attempt, run, environment),
-    started: (about = {}) => {
-      if (!begun && !attempt.settled) {
-        const data = { execution_id: id, request_id: run.request_id, ...what, ...about };
-        store.transaction(() => {
-          calls.noteBegun();
-          store.appendEvents([log.redacted({ event: "start", data })]);
-        });
-        log.events.announce();
-      }
-      begun = true;
-      attempt.opened.resolve();
-    },
+    durable: durableOf(attempt, run, environment, started),
+    started,
     emit: async (event) => {
       const rest = replayed.rest(event);
       if (rest === null || attempt.settled) return;
@@ -97,7 +99,16 @@ async function handleOf(
   };
 }
 
-function durableOf(attempt: CallAttempt, run: RunRow, { log, files }: CallEnvironment): Durable {
+/** Whether the run has sent its first event. A failure before that sends events of its own. */
+export const hasStarted = (store: ConversationStore): boolean => store.events(0)[0]?.event === "start";
+
+/** @param started called before the first event of the log */
+function durableOf(
+  attempt: CallAttempt,
+  run: RunRow,
+  { log, files }: CallEnvironment,
+  started: () => void,
+): Durable {
   const { store, events } = log;
   const write = <T>(work: () => T): T => {
     if (attempt.settled) throw new RunSettled();
@@ -112,6 +123,7 @@ function durableOf(attempt: CallAttempt, run: RunRow, { log, files }: CallEnviro
       append: (batch, memo) =>
         write(() => {
           const kept = memo === null ? {} : { memo: JSON.stringify(memo) };
+          if (batch.some((applied) => eventsOf(applied).length > 0)) started();
           log.append(batch, { write: () => store.runs.update(run.id, kept) });
         }),
     },

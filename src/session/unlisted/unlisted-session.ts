@@ -23,13 +23,13 @@ import type { SessionLog } from "../conversation/session-log.ts";
 import type { ConversationStore } from "../conversation/store.ts";
 import { type RunTrace, tracePage } from "../conversation/trace.ts";
 import { removeObjects } from "../r2-objects.ts";
-import { RunAttempts, WATCH_MS } from "../run-attempts.ts";
+import { RunAttempts, RunSettled, WATCH_MS } from "../run-attempts.ts";
 import { beginningFacts, entryOf, type RunEntry, type RunFacts } from "../run-entry.ts";
 import { agentFacts, callFacts, hasEnded, storedFacts } from "../run-facts.ts";
 import { noteRuns } from "../run-index.ts";
 import { type CallRow, CallStore, type Outcome, type StoredInput } from "./call-store.ts";
 import { clearRunFiles, holdBody, keysOf, keysOfCall, objectsOf, openBody, runFiles } from "./contents.ts";
-import { type CallAttempt, executeCall, type KnownRun } from "./execute.ts";
+import { type CallAttempt, executeCall, hasStarted, type KnownRun } from "./execute.ts";
 import { doneEvent, failure, logEnd, stateOf, stopProcesses } from "./finish.ts";
 import type {
   Begun,
@@ -169,11 +169,11 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
   async follow(caller: string, after: number, early: boolean): Promise<ExecutionEvents | null> {
     if (this.#known(caller) === null) return null;
     this.ensure();
-    if (this.#calls.row()?.begun === false) await this.current?.opened.promise;
+    if (this.#store.lastEvent() === 0) await this.current?.opened.promise;
     const known = this.#known(caller);
     if (known === null) return null;
     const { call, run, id } = known;
-    if (early && !call.begun && call.outcome?.ok === false) return call.outcome;
+    if (early && call.outcome?.ok === false && !hasStarted(this.#store)) return call.outcome;
     // A number above the last event belongs to an earlier run of this id.
     const from = Math.min(after, this.#store.lastEvent());
     const over = run.done_event !== null && from >= run.done_event;
@@ -301,17 +301,32 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     return this.#store.submitted.progress() + records + memo + seen;
   }
 
-  #context({ call, run }: KnownRun): RunContext {
+  /** @param attempt the one that drives the run; absent: nothing of the run happens with this context */
+  #context({ call, run }: KnownRun, attempt?: CallAttempt): RunContext {
     const { request_id: requestId, mock_scope: mockScope, created_at: startedAt } = run;
     const [tenant = ""] = call.caller.split("/");
     const { bot } = call.input;
-    const origin = { requestId, tenant, mockScope, startedAt, ...(bot === undefined ? {} : { bot }) };
+    const beforeEffects = async (): Promise<void> => {
+      if (attempt?.settled === true) throw new RunSettled();
+      this.#calls.noteBegun();
+    };
+    const origin = {
+      requestId,
+      tenant,
+      mockScope,
+      startedAt,
+      beforeEffects,
+      ...(bot === undefined ? {} : { bot }),
+    };
     return detachedContext(this.#deployment, origin, this.background);
   }
 
   protected override giveUp(): void {
     const known = this.#withRun(this.#calls.row());
-    if (known !== null) this.background(this.#stop(known, new ExecutionLost({ id: known.id }), "error"));
+    if (known === null) return;
+    // The runner may have begun its process.
+    if (this.#store.submitted.ids().length > 0) this.#calls.noteBegun();
+    this.background(this.#stop(known, new ExecutionLost({ id: known.id }), "error"));
   }
 
   /** Ends a run from outside immediately, then stops what it was doing. */
@@ -344,9 +359,9 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
   async #drive(attempt: CallAttempt, row: RunRow): Promise<void> {
     const known = this.#withRun(this.#calls.row());
     if (known === null || known.run.id !== row.id || known.run.settled_at !== null) return;
-    const context = this.#context(known);
+    const context = this.#context(known, attempt);
     try {
-      const place = { deployment: this.#deployment, log: this.log, calls: this.#calls };
+      const place = { deployment: this.#deployment, log: this.log };
       const { id, call } = known;
       const files = () => runFiles(this.#storage, this.#env, { id, generation: call.generation });
       const output = await executeCall(known, attempt, { ...place, context, files });

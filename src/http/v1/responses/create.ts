@@ -194,7 +194,6 @@ async function passing(
 ): Promise<Response> {
   const { stream, include } = asked;
   const { request, headers, found } = await prepared(context, asked, body);
-  if (request.container !== null || namesSkill(asked.model)) await context.beforeEffects();
   const reasoning = showsReasoning(include, false);
   const left = new AbortController();
   const signal = AbortSignal.any([context.request.signal, left.signal]);

@@ -1,0 +1,255 @@
+/** Which failures a key keeps: those after an effect. A failure before any effect leaves the key free. */
+import { describe, expect, it, vi } from "vitest";
+import {
+  client,
+  life,
+  newCall,
+  OPERATIONS,
+  refusedByRunner,
+  runner,
+  withSettings,
+  withStorage,
+} from "./execution-world.ts";
+import { Client, LOCAL, mockSkill } from "./served.ts";
+import { mortal } from "./session-storage.ts";
+
+const WITHOUT_KEY = withSettings({});
+const WITH_KEY = withSettings({ OPENAI_API_KEY: "sk-test" });
+
+const asked = { account: "caller:-" };
+const options = { provider: "openai", model: "gpt-4.1" };
+const REQUESTS: Record<string, object> = {
+  runs: { ...asked, operation: "runs", until: "terminal", body: { prompt: "x", options } },
+  "llm/call": { ...asked, operation: "llm/call", body: { prompt: "x", options } },
+  "llm/completion": { ...asked, operation: "llm/completion", body: { prefix: "x", options } },
+  responses: { ...JSON.parse(OPERATIONS.responses ?? ""), body: { model: "gpt-4.1" } },
+  "responses of a skill": { ...JSON.parse(OPERATIONS.responses ?? ""), body: { model: "skill/needs-key" } },
+};
+
+/** A provider that refuses every request. */
+const refusing = () => vi.fn(async () => Response.json({ error: { message: "no" } }, { status: 400 }));
+
+describe("a call with an object of its own", () => {
+  it.each(["needs-key", "script", ...Object.keys(REQUESTS)])(
+    "%s: a failure before any effect leaves its key free, one after an effect stays",
+    async (name) => {
+      const call = newCall(name.split(" ")[0] ?? "");
+      const request = REQUESTS[name];
+      if (request !== undefined) call.text = new TextEncoder().encode(JSON.stringify(request));
+      const ended = async (env: typeof WITH_KEY, storage: DurableObjectStorage) => {
+        const { session, over } = life(env, storage);
+        const begun = session.begin(call);
+        const answer = await session.answer("me");
+        await over();
+        return [begun, answer?.ok === false ? [answer.error.status, answer.error.code] : answer];
+      };
+      await withStorage(call.id, async (storage) => {
+        runner.instead = refusedByRunner;
+        const before = name === "script" ? [429, "concurrency_limited"] : [503, "provider_not_configured"];
+        for (let times = 0; times < 2; times++)
+          expect(await ended(WITHOUT_KEY, storage)).toEqual(["started", before]);
+        runner.instead = null;
+        runner.behave = (execution) => {
+          execution.end = { exit_code: 1 };
+          execution.ended = true;
+        };
+        const provider = refusing();
+        if (name !== "script") vi.stubGlobal("fetch", provider);
+        const [begun, after] = await ended(WITH_KEY, storage);
+        expect([begun, after]).toEqual(["started", [expect.any(Number), expect.any(String)]]);
+        expect(after).not.toEqual(before);
+        expect(await ended(WITHOUT_KEY, storage)).toEqual(["finished", after]);
+        expect(name === "script" ? runner.begun.length : provider.mock.calls.length).toBe(1);
+      });
+    },
+  );
+});
+
+const KEYED = { "content-type": "application/json" };
+const messages = [{ role: "user", content: "x" }];
+const skill = "skill/needs-key";
+
+it.each([
+  ["/v1/messages", { model: skill, max_tokens: 10, messages }],
+  ["/v1/messages", { model: skill, max_tokens: 10, messages, stream: true }],
+  ["/v1/chat/completions", { model: skill, messages }],
+  ["/v1/chat/completions", { model: skill, messages, stream: true }],
+  ["/v1/responses", { model: skill, input: "x", store: false }],
+  ["/v1/responses", { model: skill, input: "x", store: false, stream: true }],
+])("%s with a skill as its model (%o): the same holds", async (path, body) => {
+  const withKey = new Client({ ...LOCAL, OPENAI_API_KEY: "sk-test" });
+  const headers = { ...KEYED, "idempotency-key": JSON.stringify([path, body]) };
+  const ask = async (by: Client) => {
+    const response = await by.fetch(path, { method: "POST", headers, body: JSON.stringify(body) });
+    return [response.headers.get("x-hull-replayed"), response.status, await response.text()] as const;
+  };
+  const provider = refusing();
+  vi.stubGlobal("fetch", provider);
+  for (let times = 0; times < 2; times++)
+    expect(await ask(client)).toEqual([null, expect.any(Number), expect.stringContaining("OPENAI_API_KEY")]);
+  const [replayed, ...after] = await ask(withKey);
+  expect([replayed, after]).toEqual([null, expect.not.arrayContaining([503])]);
+  expect(after[1]).not.toContain("OPENAI_API_KEY");
+  expect(await ask(client)).toEqual(["1", ...after]);
+  expect(provider.mock.calls.length).toBe(1);
+});
+
+describe("a script of which nobody knows whether its process began", () => {
+  const begunAgain = async (call: ReturnType<typeof newCall>, storage: DurableObjectStorage) => {
+    const { session, over } = life(client.env, storage);
+    const begun = session.begin(call);
+    const answer = await session.answer("me");
+    await over();
+    return [begun, answer?.ok === false ? answer.error.code : answer?.ok];
+  };
+  const real = setTimeout;
+  const withoutWaits = () =>
+    vi
+      .spyOn(globalThis, "setTimeout")
+      .mockImplementation((work, ms, ...more) =>
+        real(work, ms !== undefined && ms < 10_000 ? 0 : ms, ...more),
+      );
+
+  it.each([
+    ["accepted it and forgot it", () => new Response(new Blob([])), "execution_lost"],
+    ["never answers", () => new Response(null, { status: 502 }), "runner_unavailable"],
+  ])("keeps its key: the runner %s", async (_, answer, code) => {
+    const waits = withoutWaits();
+    const call = newCall("script");
+    runner.instead = answer;
+    await withStorage(call.id, async (storage) => {
+      expect(await begunAgain(call, storage)).toEqual(["started", code]);
+      runner.instead = null;
+      expect(await begunAgain(call, storage)).toEqual(["finished", code]);
+    });
+    waits.mockRestore();
+    expect(runner.begun).toEqual([]);
+  });
+
+  it("keeps its key if the process that handed it in died each time", async () => {
+    const call = newCall("script");
+    runner.instead = () => new Response(new ReadableStream());
+    await withStorage(call.id, async (storage) => {
+      for (let lives = 0; lives < 5; lives += 1) {
+        const mortals = mortal(storage, 1_000_000, true);
+        const { session, store } = life(client.env, mortals.storage);
+        if (lives === 0) session.begin(call);
+        else session.status("me");
+        await vi.waitFor(() => expect(store.submitted.ids()).toEqual([call.id]));
+        mortals.kill();
+      }
+      runner.instead = null;
+      expect(await begunAgain(call, storage)).toEqual(["finished", "execution_lost"]);
+    });
+    expect(runner.begun).toEqual([]);
+  });
+
+  it("leaves its key free if the runner says that it has not begun", async () => {
+    const waits = withoutWaits();
+    const call = newCall("script");
+    runner.instead = () => new Response(null, { status: 503 });
+    await withStorage(call.id, async (storage) => {
+      expect(await begunAgain(call, storage)).toEqual(["started", "runner_unavailable"]);
+      runner.instead = null;
+      expect(await begunAgain(call, storage)).toEqual(["started", true]);
+    });
+    waits.mockRestore();
+    expect(runner.begun).toHaveLength(1);
+  });
+});
+
+/** A request that cannot begin yet: its path and body, and what makes it possible. */
+interface Early {
+  path: string;
+  body: (mock: object[]) => object;
+  possible: () => Promise<unknown>;
+}
+const provider = "mock";
+const publishLater = () => client.publish({ later: mockSkill("later") });
+const withSkill = (mock: object[]) => ({ skill: "later", mock });
+const graph = (mock: object[]) => ({ nodes: { a: { prompt: "x", model_policy: { provider, mock } } } });
+const putWorkflow = (mock: object[]) =>
+  client.fetch("/workflows/later", {
+    method: "PUT",
+    headers: KEYED,
+    body: JSON.stringify({ graph: graph(mock) }),
+  });
+const node = { kind: "subagent", mode: "llm" };
+const EARLY: { [name: string]: Early } = {
+  "a skill": { path: "/skills/later", body: () => ({ input: "x" }), possible: publishLater },
+  "a skill in a session": {
+    path: "/skills/later?session_id=box",
+    body: () => ({ input: "x" }),
+    possible: publishLater,
+  },
+  "/runs": {
+    path: "/runs",
+    body: (mock) => ({ prompt: "x", options: withSkill(mock) }),
+    possible: publishLater,
+  },
+  "/sessions/{id}/runs": {
+    path: "/sessions/box/runs",
+    body: (mock) => ({ prompt: "x", options: withSkill(mock) }),
+    possible: publishLater,
+  },
+  "/llm/call": {
+    path: "/llm/call",
+    body: (mock) => ({ prompt: "x", options: { provider, mock, session_id: "later" } }),
+    possible: () => client.post("/sessions", { id: "later" }),
+  },
+  "/llm/completion": {
+    path: "/llm/completion",
+    body: (mock) => ({ prefix: "x", options: { provider, mock, session_id: "later" } }),
+    possible: () => client.post("/sessions", { id: "later" }),
+  },
+  "/tasks": {
+    path: "/tasks",
+    body: (mock) => ({ task: "x", node, options: withSkill(mock), wait: true }),
+    possible: publishLater,
+  },
+  "/sub-agents": {
+    path: "/sub-agents",
+    body: (mock) => ({ task: "x", options: withSkill(mock) }),
+    possible: publishLater,
+  },
+  "/daemons": {
+    path: "/daemons",
+    body: (mock) => ({ task: "x", ...withSkill(mock) }),
+    possible: publishLater,
+  },
+  "/workflows/execute": {
+    path: "/workflows/execute",
+    body: () => ({ task: "x", workflow: "later" }),
+    possible: () => putWorkflow([{ text: "said" }]),
+  },
+  "/workflows/task_run": {
+    path: "/workflows/task_run",
+    body: () => ({ task: "x", flow: "later" }),
+    possible: () => putWorkflow([{ text: "said" }]),
+  },
+};
+
+describe.each(Object.entries(EARLY))("%s", (name, { path, body, possible }) => {
+  const ask = async (key: string, asked: object) => {
+    const response = await client.fetch(path, {
+      method: "POST",
+      headers: { ...KEYED, "idempotency-key": `${key} ${name}` },
+      body: JSON.stringify(asked),
+    });
+    return { status: response.status, replayed: response.headers.get("x-hull-replayed") };
+  };
+
+  it("leaves its key free after a failure before any effect, and keeps it after one", async () => {
+    await client.publish({});
+    await client.post("/sessions", { id: "box" });
+    await client.fetch("/sessions/later", { method: "DELETE" });
+    await client.fetch("/workflows/later", { method: "DELETE" });
+    const said = body([{ text: "said" }]);
+    for (let times = 0; times < 2; times++)
+      expect(await ask("early", said)).toEqual({ status: 404, replayed: null });
+    await possible();
+    const begun = await ask("early", said);
+    expect([begun.replayed, begun.status < 300]).toEqual([null, true]);
+    expect(await ask("early", said)).toEqual({ ...begun, replayed: "1" });
+  });
+});
