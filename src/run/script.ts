@@ -105,7 +105,7 @@ async function collect(
   const runner = await runnerEndpoint(context, run.id);
   const options = {
     ...runOptions(context, run.signal, run.durable),
-    begun: () => context.beforeEffects(),
+    accepted: () => context.beforeEffects(),
   };
   for await (const event of runExecution(runner, spec, body, options)) {
     switch (event.kind) {

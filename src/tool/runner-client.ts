@@ -61,8 +61,8 @@ export interface WorkspaceSource {
 export interface RunOptions {
   /** For detached executions. */
   known?: KnownExecutions;
-  /** Awaited once the runner has the execution, and once it is not known whether the runner has it. */
-  begun?(): Promise<void>;
+  /** Awaited once the runner has accepted the execution. */
+  accepted?(): Promise<void>;
   /** The tar of a bundle, for a runner that does not have it. */
   pack(digest: string): Promise<RequestBody>;
   /** The content of the spec's workspace, for a runner whose folder is in another state. */
@@ -128,7 +128,6 @@ export async function* runExecution(
       yield event;
     }
   } catch (error) {
-    if (submission.admitted || submission.perhapsBegun) await options.begun?.();
     // Not a 503, which permits another attempt: the execution has already begun.
     if (submission.admitted && error instanceof RunnerUnavailable) {
       throw new ExecutionLost({ id: spec.id });
@@ -335,7 +334,11 @@ class Submission extends Subscription {
   }
 
   protected override async connect(connection: AbortController): Promise<Response> {
-    if (this.admitted) return super.connect(connection);
+    if (this.admitted) {
+      // An earlier caller may have died before it could say so.
+      await this.options.accepted?.();
+      return super.connect(connection);
+    }
     const { known } = this.options;
     known?.note(this.#spec.id, "handed_in");
     let response = await this.#post(connection);
@@ -368,7 +371,7 @@ class Submission extends Subscription {
     }
     this.admitted = true;
     known?.note(this.#spec.id, "admitted");
-    await this.options.begun?.();
+    await this.options.accepted?.();
     return response;
   }
 

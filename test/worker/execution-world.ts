@@ -37,6 +37,8 @@ beforeAll(async () => {
     "needs-key":
       "---\nname: needs-key\ndescription: Its provider needs a key.\nmode: llm\nprovider: openai\n---\nAnswer.\n",
     script: "---\nname: script\ndescription: A script\nrun: [work]\n---\nWorks.\n",
+    "slow-script":
+      "---\nname: slow-script\ndescription: A script\nrun: [work]\ntimeout_ms: 99000\n---\nWorks.\n",
   });
   for (const { slug, version } of await (await client.fetch("/skills")).json<
     { slug: string; version: string }[]

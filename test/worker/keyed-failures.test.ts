@@ -7,6 +7,8 @@ import {
   OPERATIONS,
   refusedByRunner,
   runner,
+  streamedBy,
+  textOf,
   withSettings,
   withStorage,
 } from "./execution-world.ts";
@@ -65,6 +67,37 @@ describe("a call with an object of its own", () => {
   );
 });
 
+it("a run that matches a skill and then fails leaves its key free; its events begin with start", async () => {
+  const call = newCall("runs");
+  const skills = [{ name: "sums", description: "sums numbers", prompt: "Add." }];
+  const body = {
+    prompt: "sums numbers",
+    options: { ...options, skills, skill_match: { strategy: "metadata" } },
+  };
+  call.text = new TextEncoder().encode(
+    JSON.stringify({ ...asked, operation: "runs", until: "terminal", body }),
+  );
+  await withStorage(call.id, async (storage) => {
+    const early = life(WITHOUT_KEY, storage);
+    expect(early.session.begin(call)).toBe("started");
+    await early.session.answer("me");
+    await early.over();
+    expect((await streamedBy(early)).names).toEqual([
+      "start",
+      "skill_matched",
+      "skill_activated",
+      "error",
+      "done",
+    ]);
+    vi.stubGlobal("fetch", refusing());
+    const late = life(WITH_KEY, storage);
+    expect(late.session.begin(call)).toBe("started");
+    expect(await textOf(late)).not.toContain("provider_not_configured");
+    await late.over();
+    expect((await streamedBy(late)).names.slice(0, 2)).toEqual(["start", "skill_matched"]);
+  });
+});
+
 const KEYED = { "content-type": "application/json" };
 const messages = [{ role: "user", content: "x" }];
 const skill = "skill/needs-key";
@@ -110,20 +143,38 @@ describe("a script of which nobody knows whether its process began", () => {
         real(work, ms !== undefined && ms < 10_000 ? 0 : ms, ...more),
       );
 
-  it.each([
-    ["accepted it and forgot it", () => new Response(new Blob([])), "execution_lost"],
-    ["never answers", () => new Response(null, { status: 502 }), "runner_unavailable"],
-  ])("keeps its key: the runner %s", async (_, answer, code) => {
+  it("keeps its key if the runner accepted it and forgot it", async () => {
     const waits = withoutWaits();
     const call = newCall("script");
-    runner.instead = answer;
+    runner.instead = () => new Response(new Blob([]));
     await withStorage(call.id, async (storage) => {
-      expect(await begunAgain(call, storage)).toEqual(["started", code]);
+      expect(await begunAgain(call, storage)).toEqual(["started", "execution_lost"]);
       runner.instead = null;
-      expect(await begunAgain(call, storage)).toEqual(["finished", code]);
+      expect(await begunAgain(call, storage)).toEqual(["finished", "execution_lost"]);
     });
     waits.mockRestore();
     expect(runner.begun).toEqual([]);
+  });
+
+  it("follows its process if the runner began it and the answer was lost", async () => {
+    const waits = withoutWaits();
+    const call = newCall("script");
+    await withStorage(call.id, async (storage) => {
+      vi.stubGlobal("fetch", async (...asked: Parameters<typeof fetch>) => {
+        await (await runner.fetch(...asked)).text();
+        return new Response(null, { status: 502 });
+      });
+      expect(await begunAgain(call, storage)).toEqual(["started", "runner_unavailable"]);
+      vi.stubGlobal("fetch", runner.fetch);
+      // The skill has another time limit by now.
+      expect(await begunAgain({ ...call, digest: newCall("slow-script").digest }, storage)).toEqual([
+        "started",
+        true,
+      ]);
+      expect(await begunAgain(call, storage)).toEqual(["finished", true]);
+    });
+    waits.mockRestore();
+    expect(runner.begun).toEqual([call.id]);
   });
 
   it("keeps its key if the process that handed it in died each time", async () => {

@@ -95,7 +95,8 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     }
     // If the answer of this function was lost, the same input comes again.
     const spent = before === null ? [] : objectsOf(before).filter((key) => !keys.includes(key));
-    const generation = (before?.generation ?? -1) + 1;
+    const again = before !== null && this.#mayBeAtRunner(before, call.id);
+    const generation = again ? before.generation : (before?.generation ?? -1) + 1;
     const now = this.log.now();
     const { id, caller, skill: name, digest, request_hash, request_id, mock_scope = "" } = call;
     // Drops events that an earlier run gathered and has not stored.
@@ -111,6 +112,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
       const run = { id: runIdOf(id, generation), request_id, mock_scope, created_at: now };
       const listed = JSON.stringify(beginningFacts({ kind: "call", name, model: null }));
       this.#store.runs.add({ ...run, first_event: 1, first_record: 0, listed });
+      if (again) this.#store.submitted.note(run.id, "handed_in");
       const taken = keys.length === 0 ? null : now + RETRY_MS;
       this.#store.due.set({ watch: now + WATCH_MS, expiry: null, input: taken });
     });
@@ -136,7 +138,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     const [tenant = ""] = call.caller.split("/");
     await releaseTemporary({ env: this.#env, tenant }, keysOf(call.input));
     // Another run may have begun meanwhile, with an input of its own.
-    if (this.#calls.row()?.generation === call.generation) this.#store.due.set({ input: null });
+    if (this.#calls.row()?.input.body === call.input.body) this.#store.due.set({ input: null });
   }
 
   /** Attaches to a run that was begun; `null` if there is none, or if it failed before it took effect. */
@@ -245,6 +247,14 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     if (known === null) return null;
     const { call, run } = known;
     return call.begun || run.settled_at === null || run.status === "cancelled" ? known : null;
+  }
+
+  /**
+   * Whether the runner may have the process of a run that failed since the runner did not answer. The next run then has
+   * its name: the runner begins the process once at most, and the run follows it.
+   */
+  #mayBeAtRunner({ begun, generation }: CallRow, id: string): boolean {
+    return !begun && this.#store.submitted.known(runIdOf(id, generation)) === "handed_in";
   }
 
   #withRun(call: CallRow | null): KnownRun | null {
