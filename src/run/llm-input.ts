@@ -39,10 +39,14 @@ export async function holdFiles(files: readonly InputFile[]): Promise<HeldFile[]
   return held;
 }
 
+/** The caller's own text, without the description of the files that Hull adds for the model. */
+export const callerText = ({ text }: RunInput): string =>
+  text === null ? "" : decodeUtf8(text, "The input");
+
 /** The user message: text first, then each file as text or image. */
 export function userParts(manifest: Manifest, input: RunInput, files: readonly HeldFile[]): Part[] {
   if (manifest.input === "none") return [{ type: "text", text: NEUTRAL_LINE }];
-  const text = input.text === null ? "" : decodeUtf8(input.text, "The input");
+  const text = callerText(input);
   const parts: Part[] = text.trim() === "" ? [] : [{ type: "text", text }];
   for (const file of files) {
     if (IMAGE_TYPES.includes(file.mime)) {

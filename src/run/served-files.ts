@@ -14,8 +14,8 @@ import type { RunContext } from "./context.ts";
 import { PRODUCED_TTL_MS, storeFile } from "./files.ts";
 import type { InputFile, RunInput } from "./handle.ts";
 import type { Body } from "./large-body.ts";
+import { callerText } from "./llm-input.ts";
 import { MOST_FILES, type NotStored, notStored, storedOrNot } from "./not-stored.ts";
-import { decodeUtf8 } from "./utf8.ts";
 import { allFiles, type WorkspaceAccess, type WorkspaceFile } from "./workspace/access.ts";
 import { storeContent, writeFile } from "./workspace/store.ts";
 import { refusedOf } from "./workspace/write-rules.ts";
@@ -151,7 +151,7 @@ export const doesNotFit = (option: string, path: string): HullError =>
 
 /** The user message: the text, and the list of files. @throws InputRequired if there is neither */
 export function promptText(manifest: Manifest, input: RunInput, paths: readonly string[]): string {
-  const text = input.text === null ? "" : decodeUtf8(input.text, "The input");
+  const text = callerText(input);
   if (text.trim() === "" && paths.length === 0 && manifest.input !== "none")
     throw new InputRequired({ hint: "Send the text as the request body, or a form with prompt and files." });
   const asked = text.trim() === "" ? "Begin." : text;

@@ -22,10 +22,9 @@ import { takesAnyFile } from "./agent/workspace-option.ts";
 import { endHeaders, usageHeader } from "./end-headers.ts";
 import type { RunHandle, RunOutput } from "./handle.ts";
 import { llmHost } from "./llm-host.ts";
-import { type HeldFile, holdFiles, userParts } from "./llm-input.ts";
+import { callerText, type HeldFile, holdFiles, userParts } from "./llm-input.ts";
 import { emptied, producedFiles, promptText, writeInputs } from "./served-files.ts";
 import { checkedText, textType } from "./served-text.ts";
-import { decodeUtf8 } from "./utf8.ts";
 import type { WorkspaceAccess } from "./workspace/access.ts";
 import { TemporaryWorkspace } from "./workspace/temporary.ts";
 
@@ -150,10 +149,6 @@ function begunWith(spec: AgentSpec): AgentSpec {
     skill_limits: { max_tool_output_bytes, ...(named ? {} : defined({ first_byte_ms: timeout_ms })) },
   };
 }
-
-/** The caller's own text, without the description of the files that Hull adds for the model. */
-const callerText = ({ text }: RunHandle["input"]): string =>
-  text === null ? "" : decodeUtf8(text, "The input");
 
 function outputOf(
   { record, context, streaming }: RunHandle,

@@ -19,20 +19,29 @@ type Read = Values<typeof COMMON_FIELDS>;
 export const isNamed = (timeout_ms: number | undefined): boolean =>
   timeout_ms !== undefined && timeout_ms !== COMMON_FIELDS.timeout_ms.default;
 
+/** The `deadline_ms` of a manifest, if the manifest names one. */
+export const namedDeadline = ({
+  deadline_ms,
+  deadline_named = false,
+  timeout_ms,
+}: Manifest): number | undefined =>
+  deadline_named || deadline_ms !== usualDeadline(timeout_ms) ? deadline_ms : undefined;
+
 /** The `deadline_ms` of a manifest that names none. */
-export const usualDeadline = (timeout_ms: number): number => Math.max(300_000, timeout_ms);
+const usualDeadline = (timeout_ms: number): number => Math.max(300_000, timeout_ms);
 
 /** What depends on other fields where the manifest does not say it. */
 export function interfaceOf(
   read: Read,
   mode: Mode,
-): Pick<Manifest, "method" | "input" | "output" | "deadline_ms"> {
+): Pick<Manifest, "method" | "input" | "output" | "deadline_ms" | "deadline_named"> {
   const { serve, output_mime = serve === undefined ? "text/plain" : mediaTypeOf(serve), timeout_ms } = read;
   return {
     method: read.method ?? (mode === "static-file" ? "GET" : "POST"),
     input: inputOf(read, mode),
     output: read.output ?? (isTextType(output_mime) ? "text" : "file"),
     deadline_ms: read.deadline_ms ?? usualDeadline(timeout_ms),
+    ...(read.deadline_ms === usualDeadline(timeout_ms) ? { deadline_named: true } : {}),
   };
 }
 

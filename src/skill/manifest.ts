@@ -141,6 +141,8 @@ function manifest() {
     input: z.enum(INPUTS),
     output: z.enum(OUTPUTS),
     deadline_ms: count(),
+    /** The manifest names `deadline_ms`, which is the one that it would have anyway. */
+    deadline_named: maybe(z.boolean()),
     proxy: maybe(proxySettings()),
     llm: maybe(llmSettings()),
     activation: maybe(activation()),

@@ -30,15 +30,21 @@ export const runAgent: Handler = async (context) => {
   return id === null ? anonymousRun(context, body) : runIn(context, id, body);
 };
 
+/** A call of a skill's own route; `files_before`: as of `start`, `said`: the caller's own text. */
+interface CalledSkill {
+  files_before: number;
+  said: string;
+}
+
 /**
  * Begins a run, or returns to the one that the same `Idempotency-Key` began.
- * @param called for a call of a skill's own route; `files_before`: as of `start`
+ * @param called `null`: it is no such call
  */
 export async function runIn(
   context: RequestContext,
   id: string,
   body: Asked,
-  called: { files_before: number } | null = null,
+  called: CalledSkill | null = null,
 ): Promise<Response> {
   const form = formOf(context.request, { waits: true });
   const request = await keyedName(context, body);
@@ -85,10 +91,13 @@ type NewRun = Pick<SessionOperations["start"]["in"], "run_id" | "work" | "files_
 function newRun(
   { publishes }: RequestContext,
   { prompt = null, system = null, options = {} }: Asked,
-  called: { files_before: number } | null,
+  called: CalledSkill | null,
 ): NewRun {
-  const asked = { prompt, system, options, publishes, ...(called === null ? {} : { called: true as const }) };
-  return { run_id: newRunId(), work: { asked }, ...called };
+  const asked = { prompt, system, options, publishes };
+  const run_id = newRunId();
+  if (called === null) return { run_id, work: { asked } };
+  const { files_before, said } = called;
+  return { run_id, work: { asked: { ...asked, called: true, arguments: said } }, files_before };
 }
 
 /** The result of a run that has ended or rests; if the run failed, the answer has its error. */

@@ -8,6 +8,7 @@ import { toolRounds } from "../../run/agent/skill-terms.ts";
 import { takesAnyFile } from "../../run/agent/workspace-option.ts";
 import { endHeaders, usageHeader } from "../../run/end-headers.ts";
 import type { RunInput } from "../../run/handle.ts";
+import { callerText } from "../../run/llm-input.ts";
 import {
   filesInHeader,
   inputPaths,
@@ -70,7 +71,8 @@ export async function runInSession(
   // A repeated call must not overwrite what the run has made of the files since.
   let known = (await begun()) ?? (await writeInputsUnless(context, workspace, input.files, begun));
   let files_before = known === null ? await lastWritten(workspace) : known.files_before;
-  const answer = await runIn(context, id, asked, { files_before: files_before ?? 0 });
+  const called = { files_before: files_before ?? 0, said: callerText(input) };
+  const answer = await runIn(context, id, asked, called);
   // The same call may have begun the run meanwhile.
   if (known === null && answer.headers.has("x-hull-replayed")) {
     known = await begun();

@@ -192,7 +192,10 @@ export async function checkedRun(
       session_id,
       system: joined([
         said.system,
-        instructionsOf(own_skill, folders.skills, { session_id, input: input.prompt ?? "" }),
+        instructionsOf(own_skill, folders.skills, {
+          session_id,
+          input: input.arguments ?? input.prompt ?? "",
+        }),
         input.instructions ?? "",
         listedInShell(folders.skills.filter(({ name }) => inShell.has(name))),
       ]),

@@ -4,6 +4,7 @@ import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { Artifact } from "../../engine/artifact.ts";
 import { toHullError } from "../../errors.ts";
 import type { LlmHost } from "../../llm/host.ts";
+import type { ModelRegistry } from "../../model/registry/definition.ts";
 import type { RunRequest } from "../../session/conversation/rpc.ts";
 import type { Json } from "../../skill/manifest.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
@@ -75,12 +76,26 @@ export interface AgentRuntime {
   stop(environment: RunEnvironment, executions: readonly string[]): Promise<void>;
 }
 
+/** The rules that a tenant installed never change a call of a skill's own route. */
+async function servedModels(
+  { deployment, background }: RunContext,
+  called: boolean,
+): Promise<{ served?: ModelRegistry }> {
+  return called ? { served: await deployment.learnSecrets(background) } : {};
+}
+
 export const SESSION_RUNTIME: AgentRuntime = {
   async prepare(request, at, context) {
     // Each call of a run has a signal of its own.
     const { signal } = new AbortController();
     const skill = await countedSkill(context, undefined, request.options.skill);
-    const of = { signal, session: at.session, skill, account: `session:${at.session}` };
+    const of = {
+      signal,
+      session: at.session,
+      skill,
+      account: `session:${at.session}`,
+      ...(await servedModels(context, request.called === true)),
+    };
     const host = await llmHost(context, of, request.options.mock);
     return { ...(await checkedRun(context, host, request, at)), context, host };
   },
@@ -89,7 +104,13 @@ export const SESSION_RUNTIME: AgentRuntime = {
     // A delegated run counts against the session of the original request.
     const session = spec.delegation?.account ?? session_id;
     const skill = spec.own_skill?.name ?? null;
-    const of = { signal, session, skill, account: `session:${session}` };
+    const of = {
+      signal,
+      session,
+      skill,
+      account: `session:${session}`,
+      ...(await servedModels(context, spec.called !== undefined)),
+    };
     // A mock that an earlier run attempt used is not used again.
     const host = prepared?.host ?? (await llmHost(context, of, memo ?? spec.call.mock));
     const { files } = spec.delegation ?? {};

@@ -6,7 +6,8 @@ import type { LlmHost } from "../../llm/host.ts";
 import type { CallOptions } from "../../llm/options.ts";
 import type { Capabilities } from "../../model/capabilities.ts";
 import { cannotThink } from "../../model/fit.ts";
-import { isNamed, usualDeadline } from "../../skill/interface-fields.ts";
+import { isNamed, namedDeadline } from "../../skill/interface-fields.ts";
+import { defined } from "../../skill/json.ts";
 import { EFFORTS, type JsonObject, type SkillRecord } from "../../skill/manifest.ts";
 import { ignored } from "./ignored-options.ts";
 import type { RunOptions } from "./option-shapes.ts";
@@ -91,11 +92,10 @@ export function withSkillLimits(
   served: SkillRecord | null,
   rounds: number | undefined,
 ): RunOptions {
-  const { timeout_ms = 0, deadline_ms } = served?.manifest ?? {};
-  const usual = options.daemon === true || deadline_ms === usualDeadline(timeout_ms);
+  const deadline_ms = served === null || options.daemon === true ? undefined : namedDeadline(served.manifest);
   return {
     ...(rounds === undefined ? {} : { max_iterations: rounds + 1 }),
-    ...(usual || deadline_ms === undefined ? {} : { deadline_ms }),
+    ...defined({ deadline_ms }),
     // `max_tool_output_bytes` limits them.
     ...(served === null ? {} : { tool_output_max_chars: Number.MAX_SAFE_INTEGER }),
     ...options,

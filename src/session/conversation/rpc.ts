@@ -73,6 +73,8 @@ export interface RunRequest {
   publishes: boolean;
   /** It is a call of the skill's own route. Absent: it is not. */
   called?: true;
+  /** What the skill's text has for `$ARGUMENTS`. Absent: the prompt. */
+  arguments?: string;
 }
 
 /** The methods of a session's workspace with their arguments. */

@@ -384,6 +384,7 @@ describe("S18, S25 and the rest of normalisation", () => {
     ["run: ./main.sh\ninput_mime: [text/*, application/json]", { input: "text" }],
     ['timeout_ms: "5000"', { timeout_ms: 5000 }],
     ["timeout_ms: 400000", { deadline_ms: 400000 }],
+    ["timeout_ms: 400000\ndeadline_ms: 400000", { deadline_ms: 400000, deadline_named: true }],
     ["input_schema: schema.json", { input_schema: { type: "object" } }],
     ["mode: llm\ntools: Read, Grep\nown: 1", { mode: "llm", extra: { tools: "Read, Grep", own: 1 } }],
     ["allowed-tools: Bash(git add:*), Read", { allowed_tools: ["Bash(git add:*)", "Read"] }],
