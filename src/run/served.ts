@@ -119,9 +119,6 @@ function servedRun(
   host: LlmHost,
   { parts, workspace, inputs }: ServedInput,
 ): Promise<CheckedRun> {
-  const { llm } = record.manifest;
-  // A provider that is missing here is the deployment's fault, while the choice of a model blames the request.
-  if (llm !== undefined) host.reach(llm.target);
   const asked = {
     own: { record, digest },
     prompt: callerText(input),

@@ -537,17 +537,47 @@ describe("a call of a skill whose last text is the answer", () => {
 
   it("sends the whole conversation, however near the model's window", async () => {
     const call = (id: string): FakeTurn => ({ tool_calls: [{ id, name: "talk", arguments: {} }] });
-    turns = [call("c1"), call("c2"), { text: "Done." }];
+    // Results of 150,000 tokens in a window of 200,000, and more messages than a compaction keeps.
+    turns = [...["c1", "c2", "c3", "c4", "c5", "c6", "c7"].map(call), { text: "Done." }];
     const answer = await client.post("/skills/long", { input: "Hi." });
-    expect([answer.status, bodies.length]).toEqual([200, 3]);
-    // Two results of 150,000 tokens, in a window of 200,000.
-    expect(JSON.stringify(bodies[2]).length).toBeGreaterThan(1_200_000);
+    expect([answer.status, bodies.length]).toEqual([200, 8]);
+    expect(JSON.stringify(bodies[7]).length).toBeGreaterThan(7 * 600_000);
   });
 
   it("answers 503 for a provider that the deployment does not have: the request is not wrong", async () => {
     const bare = new Client({ HULL_ENV: "local" });
     const answer = await bare.post("/skills/usual", { input: "Hi." });
     expect([answer.status, await answer.json()]).toMatchObject([503, { code: "provider_not_configured" }]);
+  });
+
+  it.each<[where: string, path: string, body: object]>([
+    [
+      "in the system text",
+      "/v1/chat/completions",
+      { messages, container: { skills: [{ type: "custom", skill_id: "reader" }], injection: "full" } },
+    ],
+    [
+      "in its folder",
+      "/v1/responses",
+      {
+        input: "Hi.",
+        store: false,
+        tools: [
+          {
+            type: "shell",
+            environment: {
+              type: "container_auto",
+              skills: [{ type: "skill_reference", skill_id: "reader" }],
+            },
+          },
+        ],
+      },
+    ],
+  ])("offers no loading of a skill that the model finds %s", async (_, path, body) => {
+    const request = await sent(path, { model: GPT, ...body });
+    expect(JSON.stringify(request)).toContain("reader");
+    expect(JSON.stringify(request.tools ?? [])).not.toContain("load_skill");
+    expect(JSON.stringify(request)).not.toContain("<available_skills>");
   });
 
   it("has a tool of code execution instead of the skill's tool of the same name", async () => {

@@ -1,5 +1,6 @@
 /** A skill's two doors, its route and its route in a session, ask the model the same, within the same limits. */
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { SHIPPED } from "../../src/skill/known-providers.ts";
 import { openAiAnswer } from "../support/fake-answers.ts";
 import type { FakeRequest } from "../support/fake-turn.ts";
 import { Client } from "./served.ts";
@@ -11,15 +12,18 @@ const USUAL = 300_000;
 
 let bodies: FakeRequest["body"][];
 let answers: (signal: AbortSignal | null | undefined) => Promise<unknown>;
-beforeAll(() =>
-  client.publish({
+beforeAll(async () => {
+  const skills = {
+    elsewhere: skill("elsewhere", "", "Answer.").replace("provider: openai", "provider: house"),
     args: skill("args", "workspace_tools: [Read]\n", "It says <$ARGUMENTS>."),
     unnamed: skill("unnamed", "", "Answer."),
     named: skill("named", `deadline_ms: ${USUAL}\n`, "Answer."),
     brief: skill("brief", "deadline_ms: 280000\n", "Answer."),
     longer: skill("longer", "timeout_ms: 299000\n", "Answer."),
-  }),
-);
+  };
+  // Its catalog was published when the deployment had one more provider.
+  await client.publish(skills, {}, { ...SHIPPED, names: [...SHIPPED.names, "house"] });
+});
 beforeEach(() => {
   bodies = [];
   answers = async () => {};
@@ -85,6 +89,14 @@ describe.each(DOORS)("%s", (door, query) => {
       expect(second).toMatchObject({ role: "user", content: prompt });
     },
   );
+
+  it("blames the deployment for a provider that it lacks: 503", async () => {
+    const answer = await client.post(`/skills/elsewhere${await query()}`, { input: "x" });
+    expect([answer.status, await answer.json()]).toMatchObject([
+      503,
+      { code: expect.stringMatching(/^provider_/) },
+    ]);
+  });
 
   it("does not change with the model rules of the tenant", async () => {
     const rules = '[[provider.openai]]\nmodel_match = "*"\nnative_tools = false\n';

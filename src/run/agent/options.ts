@@ -268,6 +268,9 @@ async function readRequest(
   const { options } = read;
   const own = input.own ?? (options.skill === undefined ? null : await servedVersion(context, options.skill));
   const record = own?.record ?? null;
+  const { llm } = record?.manifest ?? {};
+  // A provider that is missing here is the deployment's fault, while the choice of a model blames the request.
+  if (input.called === true && llm !== undefined) host.reach(llm.target);
   const asked = record === null ? given : withSkill(given, record, host);
   const model = readOptions(asked, (name) => host.isProvider(name), runOptionNames());
   if ("faults" in model) throw refused(model.faults);
