@@ -5,24 +5,15 @@ import type { Message, ModelTurn, ProviderPassthrough, Verbatim } from "../engin
 import { ProviderRedirectRefused, ProviderUnreachable, ReplayMissing } from "../errors/provider.ts";
 import { causeOf, HullError } from "../errors.ts";
 import { isObject } from "../skill/json.ts";
-import { parsedJson } from "../skill/json-depth.ts";
 import type { JsonObject } from "../skill/manifest.ts";
-import type { Clock } from "./clock.ts";
 import { withExtra } from "./extra.ts";
 import { type Failure, failureOfStatus, retryAfterMs } from "./failure.ts";
-import { readFrames } from "./frames.ts";
-import { cutOff, failedAnswer, unusable } from "./provider-document.ts";
 import type { HttpTarget } from "./providers.ts";
 import { notRecorded } from "./proxy.ts";
+import { type ReadOptions, readAnswer, readBeginning, STREAM_TYPES } from "./read-answer.ts";
 import { readUsage } from "./usage.ts";
 import { wholeCharacters } from "./whole-characters.ts";
-import { callIdSource, type Sink, type StreamReader, type Wire, type WireTarget } from "./wire.ts";
-
-/** Limit of an answer in one piece, and of one event. */
-const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
-/** Limit of a stream: a token takes some hundred bytes. The kept part of it has its own limit. */
-const MAX_STREAM_BYTES = 128 * 1024 * 1024;
-const MAX_ERROR_BYTES = 64 * 1024;
+import { callIdSource, type Sink, type Wire } from "./wire.ts";
 
 export type Outcome = { ok: true; turn: ModelTurn } | Failure;
 
@@ -34,18 +25,12 @@ interface Sent {
   passthrough?: ProviderPassthrough | undefined;
 }
 
-export interface ExchangeOptions {
+export interface ExchangeOptions extends ReadOptions {
   stream: boolean;
-  /** Aborts when nobody needs the attempt's result any more. */
-  signal: AbortSignal;
   sink: Sink;
   fetch: typeof fetch;
   /** Unix ms, for a `Retry-After` that is a date. */
   now: number;
-  /** Default: the system's. */
-  clock?: Pick<Clock, "after"> | undefined;
-  /** Called at the beginning of a stream and for every piece of it. */
-  onBytes?: (() => void) | undefined;
 }
 
 /**
@@ -58,29 +43,56 @@ export async function exchange<Request extends Sent>(
   target: HttpTarget,
   options: ExchangeOptions,
 ): Promise<Outcome> {
-  // `fetch` must be called without an object: in Workers, it refuses another `this`.
-  const { fetch, signal } = options;
-  const { provider, model } = target;
-  const stream = options.stream || wire.framing === "ndjson";
-  const verbatim = request.verbatim?.protocol === target.protocol ? request.verbatim : null;
-  const passthrough = request.passthrough?.protocol === target.protocol ? request.passthrough : null;
-  const body =
-    verbatim === null
-      ? withPassthrough(withExtra(wire.body(request, target, stream), request.extra, target), passthrough)
-      : { ...verbatim.body, model, ...(stream ? { stream } : {}) };
-  let response: Response;
+  const response = await send(contentOf(request, wire, target, options.stream), target, options);
+  if (!(response instanceof Response)) return response;
+  if (!response.ok) return failureIn(response, target, options);
   try {
-    response = await fetch(target.url, {
+    return { ok: true, turn: await turnIn(response, request, wire, target, options) };
+  } catch (error) {
+    options.signal.throwIfAborted();
+    if (error instanceof HullError) return { ok: false, retry: false, error };
+    throw error;
+  }
+}
+
+interface Content {
+  body: object;
+  headers: { [name: string]: string };
+}
+
+/** What its caller wrote for a provider of this protocol; otherwise what the wire makes of the canonical request. */
+function contentOf<Request extends Sent>(
+  request: Request,
+  wire: Wire<Request>,
+  target: HttpTarget,
+  asked: boolean,
+): Content {
+  const stream = asked || wire.framing === "ndjson";
+  const accept = stream ? STREAM_TYPES[wire.framing] : "application/json";
+  const verbatim = verbatimFor(request, target);
+  if (verbatim !== null) {
+    const body = { ...verbatim.body, model: target.model, ...(stream ? { stream } : {}) };
+    return { body, headers: { accept, ...target.headers, ...verbatim.headers } };
+  }
+  const passthrough = request.passthrough?.protocol === target.protocol ? request.passthrough : null;
+  const body = withExtra(wire.body(request, target, stream), request.extra, target);
+  const headers = withBetas(wire.headers?.(request, target) ?? {}, passthrough?.headers ?? {});
+  return { body: withPassthrough(body, passthrough), headers: { accept, ...target.headers, ...headers } };
+}
+
+const verbatimFor = ({ verbatim }: Sent, { protocol }: HttpTarget): Verbatim | null =>
+  verbatim?.protocol === protocol ? verbatim : null;
+
+async function send(
+  { body, headers }: Content,
+  { provider, model, url }: HttpTarget,
+  // `fetch` must be called without an object: in Workers, it refuses another `this`.
+  { fetch, signal }: ExchangeOptions,
+): Promise<Response | Failure> {
+  try {
+    return await fetch(url, {
       method: "POST",
-      headers: {
-        "content-type": "application/json",
-        accept: stream ? STREAM_TYPES[wire.framing] : "application/json",
-        "user-agent": "hull",
-        ...target.headers,
-        ...(verbatim === null
-          ? withBetas(wire.headers?.(request, target) ?? {}, passthrough?.headers ?? {})
-          : verbatim.headers),
-      },
+      headers: { "content-type": "application/json", "user-agent": "hull", ...headers },
       body: wellFormedJson(body),
       redirect: "manual",
       signal,
@@ -92,45 +104,49 @@ export async function exchange<Request extends Sent>(
     const cause = causeOf(error) + inner;
     return { ok: false, retry: true, error: new ProviderUnreachable({ provider, model, cause }) };
   }
-  if (response.status >= 300 && response.status < 400) {
-    await discard(response);
-    const error = new ProviderRedirectRefused({ provider, model, provider_status: response.status });
+}
+
+/** The failure that an answer without a status of success stands for. */
+async function failureIn(
+  response: Response,
+  target: HttpTarget,
+  { signal, now }: ExchangeOptions,
+): Promise<Failure> {
+  const { provider, model, variable } = target;
+  const { status, headers } = response;
+  if (status >= 300 && status < 400) {
+    await response.body?.cancel().catch(() => undefined);
+    const error = new ProviderRedirectRefused({ provider, model, provider_status: status });
     return { ok: false, retry: false, error };
   }
-  if (!response.ok) {
-    const text = await readBeginning(response);
-    signal.throwIfAborted();
-    const explanation = notRecorded(response, target, text);
-    if (explanation !== null) {
-      return { ok: false, retry: false, error: new ReplayMissing({ provider, model, explanation }) };
-    }
-    return failureOfStatus({
-      provider,
-      model,
-      variable: target.variable,
-      status: response.status,
-      text,
-      retry_after_ms: retryAfterMs(response.headers.get("retry-after"), options.now),
-    });
+  const text = await readBeginning(response);
+  signal.throwIfAborted();
+  const explanation = notRecorded(response, target, text);
+  if (explanation !== null) {
+    return { ok: false, retry: false, error: new ReplayMissing({ provider, model, explanation }) };
   }
-  try {
-    const { sink, end } = wholeCharacters({
-      ...options.sink,
-      onEvent: verbatim === null ? undefined : options.sink.onEvent,
-    });
-    const reader = wire.stream(target, sink);
-    const answer = await readAnswer(response, wire.framing, reader, target, options);
-    end();
-    if (isObject(answer.document)) sink.onUsage?.(readUsage(answer.document.usage));
-    const turn = wire.parse(answer.document, target, callIdSource(request.messages ?? []), answer.text);
-    if (!answer.streamed) announce(turn, options.sink);
-    const { document } = answer;
-    return { ok: true, turn: verbatim !== null && isObject(document) ? { ...turn, document } : turn };
-  } catch (error) {
-    signal.throwIfAborted();
-    if (error instanceof HullError) return { ok: false, retry: false, error };
-    throw error;
-  }
+  const retry_after_ms = retryAfterMs(headers.get("retry-after"), now);
+  return failureOfStatus({ provider, model, variable, status, text, retry_after_ms });
+}
+
+/** The turn of an answer; a request that went out verbatim gets the provider's document with it. */
+async function turnIn<Request extends Sent>(
+  response: Response,
+  request: Request,
+  wire: Wire<Request>,
+  target: HttpTarget,
+  options: ExchangeOptions,
+): Promise<ModelTurn> {
+  const isVerbatim = verbatimFor(request, target) !== null;
+  const { onEvent, ...heard } = options.sink;
+  const { sink, end } = wholeCharacters({ ...heard, onEvent: isVerbatim ? onEvent : undefined });
+  const how = { framing: wire.framing, reader: wire.stream(target, sink), target };
+  const { document, text, streamed } = await readAnswer(response, how, options);
+  end();
+  if (isObject(document)) sink.onUsage?.(readUsage(document.usage));
+  const turn = wire.parse(document, target, callIdSource(request.messages ?? []), text);
+  if (!streamed) announce(turn, options.sink);
+  return isVerbatim && isObject(document) ? { ...turn, document } : turn;
 }
 
 function withPassthrough(body: object, passthrough: ProviderPassthrough | null): object {
@@ -154,89 +170,6 @@ function withBetas(
   };
 }
 
-const STREAM_TYPES = { sse: "text/event-stream", ndjson: "application/x-ndjson" } as const;
-const NO_ANSWER_TYPE = "its content type is neither JSON nor an event stream";
-/** How a stream of events begins. */
-const EVENTS = /^\s*(?::|data:|event:|id:|retry:)/;
-const LINES = new Set(["application/x-ndjson", "application/ndjson", "application/jsonl"]);
-
-/** The answer's document, according to its content type. @throws ProviderBadResponse */
-async function readAnswer(
-  response: Response,
-  framing: Wire["framing"],
-  reader: StreamReader,
-  target: WireTarget,
-  options: ExchangeOptions,
-): Promise<{ document: unknown; text: string | undefined; streamed: boolean }> {
-  const type = response.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
-  const declared = framing === "sse" ? type === STREAM_TYPES.sse : LINES.has(type);
-  // Some servers declare the stream that Hull asked for as text, or not at all.
-  const undeclared = framing === "sse" && options.stream && (type === "" || type === "text/plain");
-  if (response.body !== null && (declared || undeclared)) {
-    options.onBytes?.();
-    let stray = "";
-    const onStray = (text: string): void => {
-      const begins = undeclared ? !EVENTS.test(text) : text.trimStart().startsWith("{");
-      if ((stray !== "" || begins) && stray.length < MAX_ANSWER_BYTES) stray += text;
-    };
-    try {
-      const document = await readStream(response.body, framing, reader, target, { ...options, onStray });
-      return { document, text: reader.text?.(), streamed: true };
-    } catch (error) {
-      // Some servers declare as a stream what comes in one piece: an error, or the whole answer.
-      const document = stray === "" ? undefined : parsedJson(stray);
-      if (document !== undefined) return { document, text: stray, streamed: false };
-      throw undeclared && stray !== "" ? failedAnswer(target, NO_ANSWER_TYPE, stray) : error;
-    }
-  }
-  if (type !== "" && type !== "application/json" && !type.endsWith("+json")) {
-    const text = await readBeginning(response);
-    throw failedAnswer(target, NO_ANSWER_TYPE, text);
-  }
-  const text = await readText(response, MAX_ANSWER_BYTES).catch(() => null);
-  if (text === null) throw cutOff(target, "it broke off");
-  if (text.cut) throw unusable(target, `it is longer than ${MAX_ANSWER_BYTES} bytes`);
-  const document = parsedJson(text.value);
-  if (document === undefined) {
-    const reason = "it is not valid JSON";
-    throw isHalf(text.value) ? cutOff(target, reason) : failedAnswer(target, reason, text.value);
-  }
-  return { document, text: text.value, streamed: false };
-}
-
-/** Begins like a document, but does not end like one. */
-const isHalf = (text: string): boolean => /^\s*[{[]/.test(text) && !/[}\]]\s*$/.test(text);
-
-/**
- * Feeds a stream to its reader, and stops at its terminal event.
- * @throws ProviderBadResponse if it breaks off, is cut or is too long
- */
-export async function readStream(
-  body: ReadableStream<Uint8Array>,
-  framing: Wire["framing"],
-  reader: StreamReader,
-  target: WireTarget,
-  options: Pick<ExchangeOptions, "signal" | "clock" | "onBytes"> & { onStray?: (text: string) => void },
-): Promise<unknown> {
-  await readFrames(
-    body,
-    {
-      framing,
-      max_event: MAX_ANSWER_BYTES,
-      max_bytes: MAX_STREAM_BYTES,
-      signal: options.signal,
-      clock: options.clock,
-      unusable: (reason) => unusable(target, reason),
-      cutOff: (reason) => cutOff(target, reason),
-      onBytes: options.onBytes,
-      ...(options.onStray === undefined ? {} : { onStray: options.onStray }),
-    },
-    // Gateways keep a connection alive with events whose data is blank.
-    (event) => (event.data.trim() !== "" || event.event === "error") && reader.push(event),
-  );
-  return reader.answer();
-}
-
 /** Passes a whole answer to a listener that expected a stream. */
 export function announce(turn: ModelTurn, sink: Sink): void {
   for (const block of turn.blocks) {
@@ -244,31 +177,4 @@ export function announce(turn: ModelTurn, sink: Sink): void {
     if (thought && block.text !== "") sink.onReasoning?.(block.text);
     if (block.type === "output_text" && block.text !== "") sink.onText?.(block.text);
   }
-}
-
-/** The beginning of an unusable body. If it cannot be read, the empty text. */
-async function readBeginning(response: Response): Promise<string> {
-  const text = await readText(response, MAX_ERROR_BYTES).catch(() => null);
-  return text?.value ?? "";
-}
-
-/** A body as text, at most `limit` bytes of it; cancels the rest. */
-async function readText(response: Response, limit: number): Promise<{ value: string; cut: boolean }> {
-  if (response.body === null) return { value: "", cut: false };
-  const declared =
-    response.headers.get("content-encoding") === null ? response.headers.get("content-length") : null;
-  if (declared !== null && Number(declared) <= limit) return { value: await response.text(), cut: false };
-  const decoder = new TextDecoder();
-  let value = "";
-  let bytes = 0;
-  for await (const chunk of response.body) {
-    bytes += chunk.byteLength;
-    if (bytes > limit) return { value, cut: true };
-    value += decoder.decode(chunk, { stream: true });
-  }
-  return { value: value + decoder.decode(), cut: false };
-}
-
-async function discard(response: Response): Promise<void> {
-  await response.body?.cancel().catch(() => undefined);
 }

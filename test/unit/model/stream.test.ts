@@ -3,11 +3,11 @@
 import { expect, test } from "vitest";
 import { ProviderBadResponse } from "../../../src/errors/provider.ts";
 import { anthropic } from "../../../src/model/anthropic.ts";
-import { readStream } from "../../../src/model/exchange.ts";
 import { readFrames } from "../../../src/model/frames.ts";
 import { ollama } from "../../../src/model/ollama.ts";
 import { openAiChat } from "../../../src/model/openai-chat.ts";
 import { openAiResponses } from "../../../src/model/openai-responses.ts";
+import { readStream } from "../../../src/model/read-answer.ts";
 import { callIdSource, type Sink } from "../../../src/model/wire.ts";
 import { sse } from "../../fixtures/wires/fixture.ts";
 import { cutAt } from "../../support/chunks.ts";
