@@ -62,6 +62,13 @@ export interface AttemptOptions extends Sink, TimeLimitOptions {
 /** The input of an attempt. */
 export type Attempt = Omit<ExchangeOptions, "fetch">;
 
+/** Answers an attempt in the target's place; `null`: ask the target. */
+export type Intercept = (
+  request: ModelRequest,
+  target: ResolvedTarget,
+  attempt: Attempt,
+) => Outcome | null | Promise<Outcome | null>;
+
 /**
  * Asks until there is an answer, or until no further attempt helps. A `Retry-After` replaces the wait if it is at most
  * 30 s and fits timeout and deadline; otherwise the call fails immediately. Once a listener has received a part of an
@@ -77,7 +84,7 @@ export async function withAttempts(
   const deadline = options.deadline_at ?? Number.POSITIVE_INFINITY;
   const whole = retry.timeout === "call" ? timeLimit(options) : null;
   const end = whole === null ? deadline : Math.min(clock.now() + timeout_ms, deadline);
-  const hearing = listener(options);
+  const hearing = hearingOf(options);
   let retries = 0;
   let spared = false;
   let used = NO_USAGE;
@@ -89,21 +96,16 @@ export async function withAttempts(
         await options.turn?.({ clock, signal, until: end });
         hearing.restart();
       }
-      const outcome = await once(target, options, whole ?? timeLimit(options), hearing.sink, ask);
-      const free = outcome.ok && !spared && isIdleOllama(target, outcome.turn);
-      const wait = free
-        ? 0
-        : retries < retry.retries
-          ? waitAfter(outcome, retries + 1, target, options)
-          : null;
-      const final = hearing.spoke() && options.onRestart === undefined;
-      const wanted = wait !== null && !final && clock.now() + wait < end;
+      const outcome = await attemptWithin(whole ?? timeLimit(options), target, options, hearing.sink, ask);
+      if (outcome.ok) used = totalUsage(used, outcome.turn.usage);
+      const free = !spared && isIdleOllama(target, outcome);
+      const wait = free ? 0 : waitAfter(outcome, retries + 1, target, options);
+      const wanted = wait !== null && hearing.mayRestart() && clock.now() + wait < end;
       const refusal = wanted ? ((await options.again?.(outcome)) ?? null) : null;
       const goesOn = wanted && refusal === null;
       if (!outcome.ok || wanted) {
-        options.log?.(entryOf(target, attempt, outcome, { wait: goesOn ? wait : null, refusal }));
+        options.log?.(entryOf(target, attempt, outcome, goesOn ? wait : null, refusal));
       }
-      if (outcome.ok) used = totalUsage(used, outcome.turn.usage);
       if (!goesOn) {
         if (!outcome.ok) throw outcome.error;
         return withEndWarning({ ...outcome.turn, usage: used }, attempt);
@@ -122,10 +124,10 @@ export async function withAttempts(
 }
 
 /** One attempt; exceeding its time is a failure like any other. */
-async function once(
+async function attemptWithin(
+  limit: TimeLimit,
   target: ResolvedTarget,
   options: AttemptOptions,
-  limit: TimeLimit,
   sink: Sink,
   ask: (attempt: Attempt) => Promise<Outcome> | Outcome,
 ): Promise<Outcome> {
@@ -146,13 +148,14 @@ async function once(
   }
 }
 
-/** Milliseconds until retry `n`; `null`: there is no retry. */
+/** Milliseconds until retry `n`; `null`: there is no such retry. */
 function waitAfter(
   outcome: Outcome,
   n: number,
   target: ResolvedTarget,
   { clock, retry = SKILL_RETRIES }: AttemptOptions,
 ): number | null {
+  if (n > retry.retries) return null;
   const instant = target.protocol === "mock" || (!outcome.ok && outcome.instant === true);
   const own = instant ? 0 : retry.wait_ms(n, clock.random());
   if (outcome.ok) return retry.again_when_empty && isBilledForNothing(outcome.turn) ? own : null;
@@ -167,15 +170,24 @@ function waitAfter(
  * Whether Ollama's native endpoint answered nothing, as it sometimes does. A second call helps, and does not count as a
  * retry.
  */
-const isIdleOllama = (target: ResolvedTarget, turn: ModelTurn): boolean =>
+const isIdleOllama = (target: ResolvedTarget, outcome: Outcome): boolean =>
   target.protocol === "ollama" &&
-  !turn.blocks.some((block) => saysSomething(block) && block.type !== "reasoning");
+  outcome.ok &&
+  !outcome.turn.blocks.some((block) => saysSomething(block) && block.type !== "reasoning");
 
 const isBilledForNothing = (turn: ModelTurn): boolean => turn.usage.output_tokens > 0 && isEmpty(turn);
 
-/** A sink for the listeners that are given, and whether any of them has received anything that is not void. */
-function listener(options: AttemptOptions): { sink: Sink; spoke(): boolean; restart(): void } {
-  const { onText, onReasoning, onEvent, onOutput, onUsage } = options;
+/** The listeners that are given, as one sink that knows whether any of them received anything that is not void. */
+interface Hearing {
+  sink: Sink;
+  /** Whether the call may be asked again: they received nothing, or can be told that it is void. */
+  mayRestart(): boolean;
+  /** Makes void what they received. */
+  restart(): void;
+}
+
+function hearingOf(options: AttemptOptions): Hearing {
+  const { onText, onReasoning, onEvent, onOutput, onUsage, onRestart } = options;
   let spoke = false;
   const heard = <T>(listen: ((heard: T) => void) | undefined, note?: (heard: T) => void) =>
     (listen ?? note) &&
@@ -193,11 +205,14 @@ function listener(options: AttemptOptions): { sink: Sink; spoke(): boolean; rest
         onUsage,
       }
     : { onUsage };
-  const restart = (): void => {
-    if (spoke) options.onRestart?.();
-    spoke = false;
+  return {
+    sink,
+    mayRestart: () => !spoke || onRestart !== undefined,
+    restart() {
+      if (spoke) onRestart?.();
+      spoke = false;
+    },
   };
-  return { sink, spoke: () => spoke, restart };
 }
 
 export function closedBy(reason: unknown): HullError {
@@ -208,7 +223,8 @@ function entryOf(
   { provider, model }: ResolvedTarget,
   attempt: number,
   outcome: Outcome,
-  { wait, refusal }: { wait: number | null; refusal: HullError | null },
+  wait: number | null,
+  refusal: HullError | null,
 ): AttemptEntry {
   const common = {
     provider,
@@ -228,10 +244,3 @@ function entryOf(
     ...operator,
   };
 }
-
-/** Answers an attempt in the target's place; `null`: ask the target. */
-export type Intercept = (
-  request: ModelRequest,
-  target: ResolvedTarget,
-  attempt: Attempt,
-) => Outcome | null | Promise<Outcome | null>;
