@@ -1,5 +1,6 @@
 /** Folds the events of a streamed Anthropic answer into the message of an unstreamed call. */
 
+import type { HullError } from "../errors.ts";
 import { once } from "../memo.ts";
 import { isObject, objectOf, textOf } from "../skill/json.ts";
 import { parsedJson } from "../skill/json-depth.ts";
@@ -26,120 +27,142 @@ interface ClosedBlock {
 }
 
 /** Checks by hand the parts of each event that it reads: there may be one event per token. */
-export function createAnthropicStream(target: WireTarget, sink: Sink): StreamReader {
-  const broken = (what: string) => unusable(target, `${what} of its stream is not as documented`);
-  const keep = lengthLimit(target);
-  const output = heardOutput(sink, keep);
-  let head: JsonObject = {};
-  let tokens: JsonObject = {};
-  let stopReason: Json = null;
-  let complete = false;
+export class AnthropicStream implements StreamReader {
+  readonly #target: WireTarget;
+  readonly #sink: Sink;
+  readonly #keep: (piece: string) => string;
+  readonly #output: (piece: string) => string;
+  #head: JsonObject = {};
+  #tokens: JsonObject = {};
+  #stopReason: Json = null;
+  #complete = false;
   /** In the order in which they began. */
-  const blocks: OpenBlock[] = [];
+  readonly #blocks: OpenBlock[] = [];
   /** The last block of each index: some servers give all blocks the same. */
-  const byIndex = new Map<Json | undefined, OpenBlock>();
+  readonly #byIndex = new Map<Json | undefined, OpenBlock>();
   /** The blocks with their inputs parsed, once all events have arrived. */
-  const closed = once((): ClosedBlock[] =>
-    blocks.map(({ value, input: text }) => ({
+  readonly #closed = once((): ClosedBlock[] =>
+    this.#blocks.map(({ value, input: text }) => ({
       value,
       text,
       input: text === null ? undefined : parsedJson(text),
     })),
   );
 
-  const applyDelta = (open: OpenBlock, delta: JsonObject): void => {
+  constructor(target: WireTarget, sink: Sink) {
+    this.#target = target;
+    this.#sink = sink;
+    this.#keep = lengthLimit(target);
+    this.#output = heardOutput(sink, this.#keep);
+  }
+
+  push(received: StreamEvent): boolean {
+    const event = eventObject(received, this.#target);
+    this.#sink.onEvent?.(event);
+    switch (event.type) {
+      case "content_block_delta":
+        this.#grow(event);
+        return false;
+      case "content_block_start":
+        this.#open(event);
+        return false;
+      case "message_start":
+        this.#begin(event);
+        return false;
+      case "message_delta":
+        this.#finish(event);
+        return false;
+      case "message_stop":
+        this.#complete = true;
+        return true;
+      default:
+        if (typeof event.type !== "string") throw this.#broken("an event");
+        return false;
+    }
+  }
+
+  answer(): JsonObject {
+    if (!this.#complete) throw cutOff(this.#target, "its stream was cut off");
+    const content = this.#closed().map(blockOf);
+    return { ...this.#head, content, stop_reason: this.#stopReason, usage: this.#tokens };
+  }
+
+  text(): string {
+    return `{"content":[${this.#closed().map(inputText).join(",")}]}`;
+  }
+
+  #begin({ message }: JsonObject): void {
+    if (!isObject(message)) throw this.#broken("the beginning");
+    if (this.#blocks.length > 0 && message.id !== this.#head.id) {
+      throw cutOff(this.#target, "another message begins in its stream");
+    }
+    this.#head = message;
+    this.#tokens = { ...objectOf(message.usage) };
+    this.#sink.onUsage?.(readUsage(this.#tokens));
+  }
+
+  #open({ index, content_block: block }: JsonObject): void {
+    if (!isObject(block) || typeof block.type !== "string") throw this.#broken("a block");
+    if (this.#blocks.length === MAX_BLOCKS) throw this.#broken("the number of blocks");
+    const begun = { value: { ...block }, input: null };
+    this.#blocks.push(begun);
+    this.#byIndex.set(index, begun);
+    // A block may begin with text before the first delta.
+    if (block.type === "text") this.#say(textIn(block, "text"));
+    if (block.type === "thinking") this.#think(textIn(block, "thinking"));
+  }
+
+  #grow({ index, delta }: JsonObject): void {
+    const open = this.#byIndex.get(index);
+    if (open === undefined || !isObject(delta)) throw this.#broken("a delta");
     switch (delta.type) {
-      case "text_delta": {
-        const text = keep(textIn(delta, "text"));
-        append(open.value, "text", text);
-        if (text !== "") sink.onText?.(text);
+      case "text_delta":
+        append(open.value, "text", this.#say(textIn(delta, "text")));
         break;
-      }
-      case "thinking_delta": {
-        const text = keep(textIn(delta, "thinking"));
-        append(open.value, "thinking", text);
-        if (text !== "") sink.onReasoning?.(text);
+      case "thinking_delta":
+        append(open.value, "thinking", this.#think(textIn(delta, "thinking")));
         break;
-      }
       case "signature_delta":
-        open.value.signature = keep(textIn(delta, "signature"));
+        open.value.signature = this.#keep(textIn(delta, "signature"));
         break;
       case "input_json_delta":
-        open.input = (open.input ?? "") + output(textIn(delta, "partial_json"));
+        open.input = (open.input ?? "") + this.#output(textIn(delta, "partial_json"));
         break;
       case "citations_delta":
         if (Array.isArray(open.value.citations)) open.value.citations.push(delta.citation ?? null);
         else open.value.citations = [delta.citation ?? null];
         break;
       default:
-        mergeDelta(open.value, delta, keep);
+        mergeDelta(open.value, delta, this.#keep);
     }
-  };
+  }
 
-  return {
-    push(received: StreamEvent): boolean {
-      const event = eventObject(received, target);
-      sink.onEvent?.(event);
-      switch (event.type) {
-        case "content_block_delta": {
-          const open = byIndex.get(event.index);
-          if (open === undefined) throw broken("a delta");
-          if (!isObject(event.delta)) throw broken("a delta");
-          applyDelta(open, event.delta);
-          return false;
-        }
-        case "content_block_start": {
-          const { content_block } = event;
-          if (!isObject(content_block) || typeof content_block.type !== "string") throw broken("a block");
-          if (blocks.length === MAX_BLOCKS) throw broken("the number of blocks");
-          const begun = { value: { ...content_block }, input: null };
-          blocks.push(begun);
-          byIndex.set(event.index, begun);
-          // A block may begin with text before the first delta.
-          const text = content_block.type === "text" ? textIn(content_block, "text") : "";
-          if (text !== "") sink.onText?.(keep(text));
-          const thought = content_block.type === "thinking" ? textIn(content_block, "thinking") : "";
-          if (thought !== "") sink.onReasoning?.(keep(thought));
-          return false;
-        }
-        case "message_start":
-          if (!isObject(event.message)) throw broken("the beginning");
-          if (blocks.length > 0 && event.message.id !== head.id) {
-            throw cutOff(target, "another message begins in its stream");
-          }
-          head = event.message;
-          tokens = isObject(head.usage) ? { ...head.usage } : {};
-          sink.onUsage?.(readUsage(tokens));
-          return false;
-        case "message_delta": {
-          const delta = objectOf(event.delta);
-          stopReason = delta.stop_reason ?? stopReason;
-          if (isObject(delta.stop_details)) head = { ...head, stop_details: delta.stop_details };
-          if (isObject(delta.container)) head = { ...head, container: delta.container };
-          for (const [key, value] of Object.entries(objectOf(event.usage))) {
-            // Some servers send 0 at the end for what they counted at the beginning.
-            const counts = typeof value !== "number" || value > 0 || key === "output_tokens";
-            if (value !== null && (counts || tokens[key] === undefined)) tokens[key] = value;
-          }
-          sink.onUsage?.(readUsage(tokens));
-          return false;
-        }
-        case "message_stop":
-          complete = true;
-          return true;
-        default:
-          if (typeof event.type !== "string") throw broken("an event");
-          return false;
-      }
-    },
-    answer() {
-      if (!complete) throw cutOff(target, "its stream was cut off");
-      return { ...head, content: closed().map(blockOf), stop_reason: stopReason, usage: tokens };
-    },
-    text() {
-      return `{"content":[${closed().map(inputText).join(",")}]}`;
-    },
-  };
+  #finish({ delta, usage }: JsonObject): void {
+    const { stop_reason, stop_details, container } = objectOf(delta);
+    this.#stopReason = stop_reason ?? this.#stopReason;
+    if (isObject(stop_details)) this.#head = { ...this.#head, stop_details };
+    if (isObject(container)) this.#head = { ...this.#head, container };
+    for (const [key, value] of Object.entries(objectOf(usage))) {
+      // Some servers send 0 at the end for what they counted at the beginning.
+      const counts = typeof value !== "number" || value > 0 || key === "output_tokens";
+      if (value !== null && (counts || this.#tokens[key] === undefined)) this.#tokens[key] = value;
+    }
+    this.#sink.onUsage?.(readUsage(this.#tokens));
+  }
+
+  #say(text: string): string {
+    if (this.#keep(text) !== "") this.#sink.onText?.(text);
+    return text;
+  }
+
+  #think(text: string): string {
+    if (this.#keep(text) !== "") this.#sink.onReasoning?.(text);
+    return text;
+  }
+
+  #broken(what: string): HullError {
+    return unusable(this.#target, `${what} of its stream is not as documented`);
+  }
 }
 
 /** The collected input, if it is JSON. */

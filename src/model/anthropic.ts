@@ -30,7 +30,7 @@ import { isObject, objectOf, present, textsIn } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { isTextType } from "../skill/media.ts";
 import { parseMessage } from "./anthropic-answer.ts";
-import { createAnthropicStream } from "./anthropic-stream.ts";
+import { AnthropicStream } from "./anthropic-stream.ts";
 import { withSchema } from "./json-instruction.ts";
 import { rootObject } from "./root-schema.ts";
 import { type AnthropicSearchTool, anthropicSearchTool } from "./search-tools.ts";
@@ -66,7 +66,7 @@ export const anthropic: Wire = {
   body: anthropicBody,
   headers: betaHeader,
   parse: parseMessage,
-  stream: createAnthropicStream,
+  stream: (target, sink) => new AnthropicStream(target, sink),
 };
 
 /** The `max_tokens` sent to every provider. */

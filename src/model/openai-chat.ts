@@ -14,7 +14,7 @@ import { chatTraits } from "./chat-traits.ts";
 import { mentionsJson, withJsonWord, withSchema } from "./json-instruction.ts";
 import { parseCompletion } from "./openai-chat-answer.ts";
 import { chatMessages, type WireMessage } from "./openai-chat-messages.ts";
-import { createOpenAiStream } from "./openai-chat-stream.ts";
+import { OpenAiStream } from "./openai-chat-stream.ts";
 import { rootObject } from "./root-schema.ts";
 import { type ChatSearchTool, chatSearchTool } from "./search-tools.ts";
 import { sendableName, type Wire, type WireTarget } from "./wire.ts";
@@ -23,7 +23,7 @@ export const openAiChat: Wire = {
   framing: "sse",
   body: openAiBody,
   parse: parseCompletion,
-  stream: createOpenAiStream,
+  stream: (target, sink) => new OpenAiStream(target, sink),
 };
 
 /** A declared function with the marks of tool search. */

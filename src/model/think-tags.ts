@@ -6,7 +6,7 @@ import type { Sink } from "./wire.ts";
 
 const TAGS = { text: "<think>", reasoning: "</think>" } as const;
 
-interface ThinkSplitter {
+export interface ThinkSplitter {
   push(piece: string): void;
   /** Ends the text. What seemed to begin a tag was plain text. */
   end(): void;
