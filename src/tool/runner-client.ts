@@ -348,14 +348,7 @@ class Submission extends Subscription {
     }
     const most = MOST_SENT + (this.#spec.skills?.list.length ?? 0);
     for (let sent = 0; response.status === 424 && sent < most; sent += 1) {
-      if (!this.canRetry)
-        throw new RunnerUnavailable({
-          where: this.runner.circuit.where,
-          cause: "the input was sent before the files that it needs",
-        });
-      const lacks = refusal.safeParse(parsedJson(await response.text().catch(() => "")));
-      if (lacks.data?.code === "workspace_missing") await this.#sendWorkspace(connection);
-      else await this.#sendBundle(connection, lacks.data?.digest ?? this.#spec.digest);
+      await this.#supply(connection, response);
       response = await this.#post(connection);
     }
     // The runner has this id with another spec: that of the earlier caller, whose settings may have differed.
@@ -409,6 +402,19 @@ class Submission extends Subscription {
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  /** Sends the files that the runner lacks, as its answer says. */
+  async #supply(connection: AbortController, answer: Response): Promise<void> {
+    if (!this.canRetry) {
+      throw new RunnerUnavailable({
+        where: this.runner.circuit.where,
+        cause: "the input was sent before the files that it needs",
+      });
+    }
+    const lacks = refusal.safeParse(parsedJson(await answer.text().catch(() => ""))).data;
+    if (lacks?.code === "workspace_missing") await this.#sendWorkspace(connection);
+    else await this.#sendBundle(connection, lacks?.digest ?? this.#spec.digest);
   }
 
   /** Sends the required content of the session's folder, and uploads what the runner lacks. */

@@ -93,18 +93,11 @@ export class McpClient {
   ): Promise<Reply<{ tools: ListedTool[]; malformed: string[]; size: number; dialect: Dialect }>> {
     const tools: ListedTool[] = [];
     const malformed: string[] = [];
-    let cursor: string | null = null;
     let size = 0;
     let left = MAX_TOOLS;
-    for (let page = 0; page < MAX_PAGES && left > 0 && size <= MAX_LIST; page++) {
-      const reply = await this.#request(
-        { method: "tools/list", params: cursor === null ? {} : { cursor } },
-        signal,
-      );
-      if (!reply.ok) return reply;
-      const read = pageShape.safeParse(reply.value);
-      if (!read.success) return failed("protocol", "Its answer is not a list of tools.");
-      const items = read.data.tools.slice(0, left);
+    for await (const page of this.#pages(signal)) {
+      if (!page.ok) return page;
+      const items = page.value.slice(0, left);
       left -= items.length;
       for (const item of items) {
         const tool = toolShape.safeParse(item);
@@ -115,14 +108,28 @@ export class McpClient {
         size += JSON.stringify(tool.data).length;
         if (size <= MAX_LIST) tools.push(tool.data);
       }
-      const next = read.data.nextCursor ?? "";
-      // A server that knows no pages may repeat the only one for ever.
-      if (next === "" || next === cursor) break;
-      cursor = next;
+      if (left === 0 || size > MAX_LIST) break;
     }
     const dialect = this.#dialect;
     if (dialect === null) return failed("protocol", "It speaks no version of MCP that Hull knows.");
     return { ok: true, value: { tools, malformed, size, dialect } };
+  }
+
+  /** The pages of the list of tools; a failure is the last one. */
+  async *#pages(signal: AbortSignal): AsyncGenerator<Reply<unknown[]>, void> {
+    let cursor: string | null = null;
+    for (let page = 0; page < MAX_PAGES; page++) {
+      const params: JsonObject = cursor === null ? {} : { cursor };
+      const reply = await this.#request({ method: "tools/list", params }, signal);
+      if (!reply.ok) return yield reply;
+      const read = pageShape.safeParse(reply.value).data;
+      if (read === undefined) return yield failed("protocol", "Its answer is not a list of tools.");
+      yield { ok: true, value: read.tools };
+      const next = read.nextCursor ?? "";
+      // A server that knows no pages may repeat the only one for ever.
+      if (next === "" || next === cursor) return;
+      cursor = next;
+    }
   }
 
   /**
