@@ -1,5 +1,5 @@
 /** Lists the files of a skill folder that Hull bundles, with findings about the others. It never changes the folder. */
-import { type Dirent, existsSync, lstatSync, statSync } from "node:fs";
+import { type Dirent, existsSync, lstatSync, type Stats, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { utf8Length } from "../../src/bytes.ts";
 import { firstOf } from "../../src/cut.ts";
@@ -33,48 +33,44 @@ export function listFiles(
   const inFolder = [realPath(folder.path) ?? folder.path];
   const levels = ignoreLevels(folder, rootContext, top);
 
+  const examine = (entry: Dirent, path: string, full: string, above: readonly string[]): Examined => {
+    // For most entries the name alone decides, and no link needs to be followed.
+    if (isIgnored(path, entry.isDirectory(), levels)) return leftOut();
+    const link = entry.isSymbolicLink();
+    // The text for a model must come from the skill's own folder.
+    const target = link ? outsideTarget(full, path === skillFile ? inFolder : boundary) : null;
+    if (target !== null) return leftOut(linkOutside(folder, withinRoot(folder, path), target));
+    const stats = statOf(full);
+    if (link && stats?.isDirectory() && isIgnored(path, true, levels)) return leftOut();
+    const fault = nameFault(entry.name, path, full);
+    if (fault !== null && (stats === null || stats.isFile() || stats.isDirectory())) {
+      return leftOut(badName(folder, path, fault));
+    }
+    if (stats === null) return leftOut(...withoutStats(folder, path, full, link));
+    if (stats.isFile()) return { kind: "file", stats };
+    if (!stats.isDirectory()) {
+      const message = `${path} is not a regular file, so Hull leaves it out.`;
+      return leftOut(finding(folder, path, "warning", "special_file", message, "List it in .hullignore."));
+    }
+    const real = link ? realPath(full) : null;
+    if (real !== null && above.some((path) => realPath(path) === real)) {
+      const message = `The link ${path} leads to a folder that contains it.`;
+      return leftOut(finding(folder, path, "error", "link_loop", message, LINK_HINT));
+    }
+    const entries = readFolder(full);
+    if (entries === null) return leftOut(...folderUnreadable(folder, withinRoot(folder, path), full));
+    return isState(entries) ? leftOut() : { kind: "folder", entries };
+  };
   /** @param above the parent folders, and itself last */
   const visit = (entries: readonly Dirent[], prefix: string, above: readonly string[]): void => {
     const absolute = above.at(-1) ?? folder.path;
     for (const entry of entries) {
       const path = prefix + entry.name;
       const full = join(absolute, entry.name);
-      // For most entries the name alone decides, and no link needs to be followed.
-      if (isIgnored(path, entry.isDirectory(), levels)) continue;
-      const link = entry.isSymbolicLink();
-      // The text for a model must come from the skill's own folder.
-      const target = link ? outsideTarget(full, path === skillFile ? inFolder : boundary) : null;
-      if (target !== null) {
-        diagnostics.push(linkOutside(folder, withinRoot(folder, path), target));
-        continue;
-      }
-      const stats = statOf(full);
-      if (link && stats?.isDirectory() && isIgnored(path, true, levels)) continue;
-      const fault = nameFault(entry.name, path, full);
-      if (fault !== null && (stats === null || stats.isFile() || stats.isDirectory())) {
-        const shown = path.length > MAX_SHOWN ? `${firstOf(path, MAX_SHOWN)}…` : path;
-        const message = `The name ${JSON.stringify(shown)} ${fault}.`;
-        diagnostics.push(finding(folder, path, "error", "file_name", message, NAME_HINT));
-      } else if (stats === null) {
-        diagnostics.push(...withoutStats(folder, path, full, link));
-      } else if (stats.isDirectory()) {
-        const real = link ? realPath(full) : null;
-        if (real !== null && above.some((path) => realPath(path) === real)) {
-          const message = `The link ${path} leads to a folder that contains it.`;
-          diagnostics.push(finding(folder, path, "error", "link_loop", message, LINK_HINT));
-        } else {
-          const inside = readFolder(full);
-          if (inside === null) diagnostics.push(...folderUnreadable(folder, withinRoot(folder, path), full));
-          else if (!isState(inside)) visit(inside, `${path}/`, [...above, full]);
-        }
-      } else if (!stats.isFile()) {
-        const message = `${path} is not a regular file, so Hull leaves it out.`;
-        diagnostics.push(
-          finding(folder, path, "warning", "special_file", message, "List it in .hullignore."),
-        );
-      } else {
-        files.push({ path, absolute: full, stats });
-      }
+      const found = examine(entry, path, full, above);
+      if (found.kind === "file") files.push({ path, absolute: full, stats: found.stats });
+      else if (found.kind === "folder") visit(found.entries, `${path}/`, [...above, full]);
+      else diagnostics.push(...found.why);
     }
   };
   visit(top, "", [folder.path]);
@@ -82,6 +78,14 @@ export function listFiles(
   if (folder.within === "") diagnostics.push(...nestedSkills(folder, files));
   return { files, diagnostics };
 }
+
+/** What an entry of the folder is. */
+type Examined =
+  | { kind: "file"; stats: Stats }
+  | { kind: "folder"; entries: readonly Dirent[] }
+  | { kind: "left_out"; why: Diagnostic[] };
+
+const leftOut = (...why: Diagnostic[]): Examined => ({ kind: "left_out", why });
 
 const LINK_HINT = "Remove it, or list it in .hullignore.";
 const NAME_HINT = "Rename it, or list it in .hullignore.";
@@ -95,6 +99,18 @@ function nameFault(name: string, path: string, absolute: string): string | null 
   if (isNotUtf8(absolute)) return "is not UTF-8";
   const { path_bytes } = PACK_LIMITS;
   return utf8Length(path) > path_bytes ? `is longer than ${path_bytes} bytes with its folders` : null;
+}
+
+function badName(folder: SkillFolder, path: string, fault: string): Diagnostic {
+  const shown = path.length > MAX_SHOWN ? `${firstOf(path, MAX_SHOWN)}…` : path;
+  return finding(
+    folder,
+    path,
+    "error",
+    "file_name",
+    `The name ${JSON.stringify(shown)} ${fault}.`,
+    NAME_HINT,
+  );
 }
 
 /** Whether the name of an entry was read as something else. */
