@@ -4,7 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import type { ProvidedTools } from "../src/skill/missing-tools.ts";
 import type { BuildOptions } from "./build/build.ts";
 import { statOf } from "./build/file-system.ts";
-import { holdsSkill, isSkillRoot } from "./build/scan.ts";
+import { holdsSkill, isSkillRoot } from "./build/is-skill.ts";
 import { CommandError, EXIT } from "./command.ts";
 import { CONFIG_FILE, type HullConfig, loadConfig } from "./config.ts";
 import { type ProjectModels, projectModels } from "./models.ts";

@@ -16,13 +16,14 @@ import { workflowPart } from "../../src/skill/working-parts.ts";
 import { type ProjectModels, projectModelRegistry, projectProviders } from "../models.ts";
 import type { BuildCache } from "./cache.ts";
 import { isWithin, statOf } from "./file-system.ts";
+import { isSkill } from "./is-skill.ts";
 import { listFiles } from "./list-files.ts";
 import { mapLimited } from "./map-limited.ts";
 import { missingServers } from "./missing-servers.ts";
 import { openapiOf } from "./openapi.ts";
 import { layersOf, type Packages, readPackages } from "./packages.ts";
 import { type RootedDiagnostic, scanRoots } from "./roots.ts";
-import { isSkill, type RootScan } from "./scan.ts";
+import type { RootScan } from "./scan.ts";
 import { locationOf, sharedStamp } from "./shared-folder.ts";
 import {
   type BuiltSkill,

@@ -1,5 +1,5 @@
 /** Plugins in folders of skills: what `.claude-plugin/plugin.json` and `marketplace.json` say about them. */
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import * as z from "zod";
 import { isWithin, jsonIn, orNull, readRegular } from "./file-system.ts";
 import { declaredServers, type ExpectedServer, expectedServers } from "./plugin-servers.ts";
@@ -45,6 +45,10 @@ export interface DeclaredPlugins {
   /** Absolute paths of the files that cannot be read. */
   unreadable: string[];
 }
+
+/** The folders whose plugins cannot be read. */
+export const unreadableIn = ({ unreadable }: DeclaredPlugins): string[] =>
+  unreadable.map((file) => dirname(dirname(file)));
 
 /**
  * The plugins that a folder with a `.claude-plugin` declares.

@@ -4,22 +4,12 @@
  */
 import type { Dirent } from "node:fs";
 import { basename, dirname, join, relative, sep } from "node:path";
-import { unmarkedUtf8 } from "../../src/bytes.ts";
-import { skillFileName } from "../../src/skill/file-text.ts";
 import { type IgnoreLevel, isIgnored } from "../../src/skill/ignore.ts";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
 import { byteOrder } from "../../src/skill/path.ts";
-import { slugify } from "../../src/skill/slug.ts";
 import { CONFIG_FILE } from "../config.ts";
-import {
-  isWithin,
-  orNull,
-  outsideTarget,
-  readFolder,
-  readRegular,
-  realPath,
-  refusalOf,
-} from "./file-system.ts";
+import { isWithin, outsideTarget, readFolder, realPath, refusalOf } from "./file-system.ts";
+import { isSkillRoot, skillFileOf } from "./is-skill.ts";
 import {
   folderUnreadable,
   IGNORE_FILE,
@@ -28,7 +18,8 @@ import {
   nameNotUtf8,
   readIgnore,
 } from "./list-files.ts";
-import { type DeclaredPlugins, PLUGIN_FOLDER, pluginOf, readPlugins } from "./plugins.ts";
+import { placed } from "./namespace.ts";
+import { type DeclaredPlugins, PLUGIN_FOLDER, readPlugins, unreadableIn } from "./plugins.ts";
 import { isState, type RootContext, type SkillFolder } from "./skill-folder.ts";
 
 /** A root that does not exist. */
@@ -76,52 +67,12 @@ export function findSkills(rootContext: RootContext): RootScan {
   const { root } = rootContext;
   const entries = readFolder(root);
   if (entries === null) throw refusalOf(root) ?? new RootMissing(root);
-  const scan: RootScan = { skills: [], refused: [], diagnostics: [] };
-  search(rootContext, entries, scan);
+  const scan = new Search(rootContext).run(entries);
   if (scan.skills.length === 0 && scan.refused.length === 0) {
     const message = `The folder ${root} holds no skill: no folder in it has a SKILL.md.`;
     scan.diagnostics.push(ofRoot("warning", "no_skills", message, whereElse(root, rootContext.boundary)));
   }
   return scan;
-}
-
-/** Whether a folder is a skill, or there is one anywhere in it. */
-export function holdsSkill(path: string): boolean {
-  const entries = readFolder(path) ?? [];
-  if (isState(entries)) return false;
-  return skillFileOf(entries) !== null || holdsBelow(path, entries);
-}
-
-function holdsBelow(path: string, entries: readonly Dirent[]): boolean {
-  return entries.some(
-    (entry) =>
-      (entry.isDirectory() || entry.isSymbolicLink()) &&
-      !isIgnored(entry.name, true, []) &&
-      (entry.isDirectory() ? holdsSkill : isSkill)(join(path, entry.name)),
-  );
-}
-
-/** Whether a folder has a SKILL.md of its own. */
-export function isSkill(path: string): boolean {
-  return skillFileOf(readFolder(path) ?? []) !== null;
-}
-
-/**
- * Whether a root is itself a skill. A text without frontmatter above skills is none: it describes them, as in many public
- * collections.
- */
-export function isSkillRoot(root: string): boolean {
-  const entries = readFolder(root) ?? [];
-  const file = skillFileOf(entries);
-  if (file === null) return false;
-  const isText = !entries.some(({ name }) => name === TYPED_FILE) && !hasFrontmatter(join(root, file));
-  return !isText || !holdsBelow(root, entries);
-}
-
-/** Whether a file begins with frontmatter, or cannot be read. */
-function hasFrontmatter(path: string): boolean {
-  const bytes = orNull(() => readRegular(path));
-  return bytes === null || (unmarkedUtf8(bytes) ?? "---").trimStart().startsWith("---");
 }
 
 /** The diagnostic for a missing root if there are others. */
@@ -150,143 +101,213 @@ interface Around {
   apart: string[];
 }
 
-function search(
-  { root, boundary, levels, declared: above }: RootContext,
-  top: readonly Dirent[],
-  scan: RootScan,
-): void {
-  let folders = 0;
-  const declared = [...above];
-  const places = above.flatMap(placesOf);
-  /** Folders whose plugins cannot be read: these may declare skills in any folder below. */
-  const unsure = above.flatMap(basesOf);
-  const isUnsure = (path: string): boolean => unsure.some((base) => isWithin(path, base));
-  const found: SkillFolder[] = [];
-  /** Targets of links in the root. */
-  const linked: SkillFolder[] = [];
-  const notePlugins = (entries: readonly Dirent[], within: string): void => {
-    if (!entries.some(({ name }) => name === PLUGIN_FOLDER)) return;
-    const here = readPlugins(join(root, within));
-    declared.push(here);
-    places.push(...placesOf(here));
-    unsure.push(...basesOf(here));
-  };
-  const locations = [realPath(root) ?? root];
-  /** Whether a link leads to a folder that is not searched otherwise. */
-  const isNew = (link: string): boolean => {
-    const real = realPath(link);
-    if (real === null || locations.some((location) => isWithin(real, location) || isWithin(location, real)))
-      return false;
-    locations.push(real);
-    return true;
-  };
-  /** What plugins declare inside a skill. */
-  const placesIn = (path: string): string[] =>
-    places.filter((place) => place !== path && isWithin(place, path));
-  /** Whether a folder with SKILL.md is a skill of its own; notes it in the skill around it. */
-  const isOwn = (path: string, name: string, around: Around | null): boolean => {
-    if (around === null) return true;
-    if (!around.places.some((place) => isWithin(path, place))) return false;
-    const text = realPath(join(path, name));
-    // A link to the text of the skill around it makes no second skill.
-    if (text !== null && text === realPath(around.text)) return false;
-    around.apart.push(relative(around.path, path).split(sep).join("/"));
-    return true;
-  };
-  const visit = (
-    entries: readonly Dirent[],
-    prefix: string,
-    depth: number,
-    nested: readonly { prefix: string; level: IgnoreLevel }[],
-    around: Around | null,
-  ): void => {
-    const isLeftOut = (within: string): boolean =>
-      isIgnored(within, true, levels) ||
-      nested.some(({ prefix, level }) => isIgnored(within.slice(prefix.length), true, [level]));
-    for (const entry of entries.toSorted((a, b) => byteOrder(a.name, b.name))) {
-      if (!entry.isDirectory() && !entry.isSymbolicLink()) continue;
-      const within = prefix + entry.name;
-      if (entry.name === PLUGIN_FOLDER || isLeftOut(within)) continue;
-      const path = join(root, within);
-      const leads = around?.places.some((place) => isWithin(path, place) || isWithin(place, path)) ?? true;
-      if (!leads && !isUnsure(path)) continue;
-      if (folders++ >= MAX_FOLDERS) return;
-      const inside = readFolder(path);
-      if (inside === null) {
-        // What is wrong with it shows among the files of the skill around it.
-        if (around !== null) continue;
-        const folder = {
-          root,
-          path,
-          name: entry.name,
-          within,
-          file: `${within}/SKILL.md`,
-          configured: false,
-        };
-        for (const diagnostic of folderUnreadable(folder, within, path))
-          scan.refused.push({ folder, diagnostic });
-        if (isNotUtf8(path)) scan.diagnostics.push(nameNotUtf8(entry.name, within));
-        continue;
-      }
-      if (isState(inside)) continue;
-      const name = skillFileOf(inside);
-      const link = entry.isSymbolicLink();
-      const target = link ? outsideTarget(path, boundary) : null;
-      if (name === null) {
-        if (depth === 1 && around === null && inside.some((entry) => entry.name === "tools.json"))
-          scan.diagnostics.push(toolsAlone(entry.name));
-        // Links into the root are found at their targets, and nothing outside of the project is searched.
-        if (link && (target !== null || !isNew(path))) continue;
-      }
-      notePlugins(inside, within);
-      let inner = around;
-      if (name !== null) {
-        const file = `${within}/${name}`;
-        const apart: string[] = [];
-        const folder = { root, path, name: entry.name, within, file, configured: hasConfig(inside), apart };
-        if (around === null && target !== null)
-          scan.refused.push({ folder, diagnostic: linkOutside(folder, within, target) });
-        const own = target === null && isOwn(path, name, around);
-        if (own) (link ? linked : found).push(folder);
-        else if (around !== null && !link && isUnsure(path))
-          scan.refused.push({ folder, diagnostic: perhapsDeclared(folder) });
-        const below = placesIn(path);
-        if (link || (below.length === 0 && !isUnsure(path))) continue;
-        const outer = own || around === null ? { path, text: join(path, name), apart } : around;
-        inner = { ...outer, places: below };
-      }
-      const ignores = inside.some(({ name }) => name === IGNORE_FILE);
-      const own = ignores ? [{ prefix: `${within}/`, level: readIgnore(path, "") }] : [];
-      visit(inside, `${within}/`, depth + 1, [...nested, ...own], inner);
-    }
-  };
-  notePlugins(top, "");
-  const file = skillFileOf(top);
-  let around: Around | null = null;
-  if (file !== null && !isSkillRoot(root)) scan.diagnostics.push(describes(file));
-  else if (file !== null) {
-    const apart: string[] = [];
-    const configured = hasConfig(top);
-    found.push({ root, path: root, name: basename(root), within: "", file, configured, apart });
-    around = { path: root, text: join(root, file), places: placesIn(root), apart };
-  }
-  visit(top, "", 1, [], around);
-  const own = new Set(linked.length === 0 ? [] : found.map(({ path }) => realPath(path)));
-  const others = linked.filter(({ path }) => !own.has(realPath(path)));
-  scan.skills = [...found, ...others]
-    .sort((a, b) => byteOrder(a.within, b.within))
-    .map((folder) => placed(folder, declared));
-  scan.diagnostics.push(...unreadable(root, declared));
-  if (folders <= MAX_FOLDERS) return;
-  const message = `Hull looked for skills in the first ${MAX_FOLDERS} folders of ${root} only.`;
-  const hint = "Name a smaller folder, or list in .hullignore what holds no skills.";
-  scan.diagnostics.push(ofRoot("warning", "root_too_large", message, hint));
+/** A folder whose entries are searched. */
+interface Searched {
+  /** From the root to it; ends with a slash unless it is empty. */
+  prefix: string;
+  /** 1: the root itself. */
+  depth: number;
+  /** The ignore files between the root and its entries. */
+  ignores: readonly { prefix: string; level: IgnoreLevel }[];
+  around: Around | null;
 }
 
-/** The folders whose plugins cannot be read. */
-const basesOf = ({ unreadable: files }: DeclaredPlugins) => files.map((file) => dirname(dirname(file)));
+/** A folder that may be a skill, with the entries in it. */
+interface Candidate {
+  path: string;
+  name: string;
+  /** From the root to it. */
+  within: string;
+  entries: readonly Dirent[];
+  isLink: boolean;
+  /** Where its link leads, if that is outside the project. */
+  target: string | null;
+}
 
-const placesOf = ({ plugins }: DeclaredPlugins): string[] => plugins.flatMap(({ places }) => places);
+/** One search through the folders of a root. */
+class Search {
+  readonly #context: RootContext;
+  readonly #declared: DeclaredPlugins[] = [];
+  /** Folders in which plugins have skills. */
+  readonly #places: string[] = [];
+  /** Folders whose plugins cannot be read: these may declare skills in any folder below. */
+  readonly #unsure: string[] = [];
+  readonly #found: SkillFolder[] = [];
+  /** Targets of links in the root. */
+  readonly #linked: SkillFolder[] = [];
+  readonly #refused: RootScan["refused"] = [];
+  readonly #diagnostics: Diagnostic[] = [];
+  /** Real paths of the root, and of the folders that links added to the search. */
+  readonly #locations: string[];
+  #folders = 0;
+
+  constructor(context: RootContext) {
+    this.#context = context;
+    this.#locations = [realPath(context.root) ?? context.root];
+    for (const declared of context.declared) this.#addPlugins(declared);
+  }
+
+  run(top: readonly Dirent[]): RootScan {
+    const { root } = this.#context;
+    this.#notePlugins(root, top);
+    this.#visit(top, { prefix: "", depth: 1, ignores: [], around: this.#rootAsSkill(top) });
+    this.#diagnostics.push(...unreadable(root, this.#declared));
+    if (this.#folders > MAX_FOLDERS) this.#diagnostics.push(tooLarge(root));
+    const own = new Set(this.#linked.length === 0 ? [] : this.#found.map(({ path }) => realPath(path)));
+    const others = this.#linked.filter(({ path }) => !own.has(realPath(path)));
+    const skills = [...this.#found, ...others]
+      .sort((a, b) => byteOrder(a.within, b.within))
+      .map((folder) => placed(folder, this.#declared));
+    return { skills, refused: this.#refused, diagnostics: this.#diagnostics };
+  }
+
+  /** The root, if it is a skill itself. */
+  #rootAsSkill(top: readonly Dirent[]): Around | null {
+    const { root } = this.#context;
+    const file = skillFileOf(top);
+    if (file === null) return null;
+    if (!isSkillRoot(root)) {
+      this.#diagnostics.push(describes(file));
+      return null;
+    }
+    const apart: string[] = [];
+    const configured = hasConfig(top);
+    this.#found.push({ root, path: root, name: basename(root), within: "", file, configured, apart });
+    return { path: root, text: join(root, file), places: this.#placesIn(root), apart };
+  }
+
+  #visit(entries: readonly Dirent[], here: Searched): void {
+    for (const entry of entries.toSorted((a, b) => byteOrder(a.name, b.name))) {
+      if (!this.#isSearched(entry, here)) continue;
+      if (this.#folders++ >= MAX_FOLDERS) return;
+      this.#enter(entry, here);
+    }
+  }
+
+  #isSearched(entry: Dirent, { prefix, ignores, around }: Searched): boolean {
+    if (!entry.isDirectory() && !entry.isSymbolicLink()) return false;
+    const within = prefix + entry.name;
+    if (entry.name === PLUGIN_FOLDER || isIgnored(within, true, this.#context.levels)) return false;
+    if (ignores.some(({ prefix, level }) => isIgnored(within.slice(prefix.length), true, [level])))
+      return false;
+    if (around === null) return true;
+    const path = join(this.#context.root, within);
+    const leads = around.places.some((place) => isWithin(path, place) || isWithin(place, path));
+    return leads || this.#isUnsure(path);
+  }
+
+  #enter(entry: Dirent, here: Searched): void {
+    const { name } = entry;
+    const within = here.prefix + name;
+    const path = join(this.#context.root, within);
+    const entries = readFolder(path);
+    if (entries === null) {
+      // What is wrong with it shows among the files of the skill around it.
+      if (here.around === null) this.#refuseUnreadable(path, name, within);
+      return;
+    }
+    if (isState(entries)) return;
+    const isLink = entry.isSymbolicLink();
+    const target = isLink ? outsideTarget(path, this.#context.boundary) : null;
+    const folder = { path, name, within, entries, isLink, target };
+    const file = skillFileOf(entries);
+    if (file === null) this.#enterPlain(folder, here);
+    else this.#enterSkill(folder, file, here);
+  }
+
+  #enterPlain(folder: Candidate, here: Searched): void {
+    const { path, name, entries, isLink, target } = folder;
+    if (here.depth === 1 && here.around === null && entries.some((entry) => entry.name === "tools.json"))
+      this.#diagnostics.push(toolsAlone(name));
+    // Links into the root are found at their targets, and nothing outside of the project is searched.
+    if (isLink && (target !== null || !this.#isNew(path))) return;
+    this.#notePlugins(path, entries);
+    this.#visit(entries, below(folder, here, here.around));
+  }
+
+  #enterSkill(candidate: Candidate, file: string, here: Searched): void {
+    const { path, name, within, entries, isLink, target } = candidate;
+    const { around } = here;
+    this.#notePlugins(path, entries);
+    const apart: string[] = [];
+    const folder = {
+      root: this.#context.root,
+      path,
+      name,
+      within,
+      file: `${within}/${file}`,
+      configured: hasConfig(entries),
+      apart,
+    };
+    const text = join(path, file);
+    const isOwn = target === null && (around === null || isApart(path, text, around));
+    if (isOwn) {
+      (isLink ? this.#linked : this.#found).push(folder);
+      around?.apart.push(relative(around.path, path).split(sep).join("/"));
+    } else if (target !== null && around === null) {
+      this.#refused.push({ folder, diagnostic: linkOutside(folder, within, target) });
+    } else if (!isLink && this.#isUnsure(path)) {
+      this.#refused.push({ folder, diagnostic: perhapsDeclared(folder) });
+    }
+    const places = this.#placesIn(path);
+    if (isLink || (places.length === 0 && !this.#isUnsure(path))) return;
+    const outer = isOwn || around === null ? { path, text, apart } : around;
+    this.#visit(entries, below(candidate, here, { ...outer, places }));
+  }
+
+  #refuseUnreadable(path: string, name: string, within: string): void {
+    const { root } = this.#context;
+    const folder = { root, path, name, within, file: `${within}/SKILL.md`, configured: false };
+    for (const diagnostic of folderUnreadable(folder, within, path))
+      this.#refused.push({ folder, diagnostic });
+    if (isNotUtf8(path)) this.#diagnostics.push(nameNotUtf8(name, within));
+  }
+
+  #notePlugins(path: string, entries: readonly Dirent[]): void {
+    if (entries.some(({ name }) => name === PLUGIN_FOLDER)) this.#addPlugins(readPlugins(path));
+  }
+
+  #addPlugins(declared: DeclaredPlugins): void {
+    this.#declared.push(declared);
+    this.#places.push(...declared.plugins.flatMap(({ places }) => places));
+    this.#unsure.push(...unreadableIn(declared));
+  }
+
+  #isUnsure(path: string): boolean {
+    return this.#unsure.some((base) => isWithin(path, base));
+  }
+
+  /** What plugins declare inside a skill. */
+  #placesIn(path: string): string[] {
+    return this.#places.filter((place) => place !== path && isWithin(place, path));
+  }
+
+  /** Whether a link leads to a folder that is not searched otherwise. */
+  #isNew(link: string): boolean {
+    const real = realPath(link);
+    if (real === null) return false;
+    if (this.#locations.some((location) => isWithin(real, location) || isWithin(location, real)))
+      return false;
+    this.#locations.push(real);
+    return true;
+  }
+}
+
+/** Whether a folder in a skill is a skill of its own, because a plugin declares it. @param text of its SKILL.md */
+function isApart(path: string, text: string, around: Around): boolean {
+  if (!around.places.some((place) => isWithin(path, place))) return false;
+  const real = realPath(text);
+  // A link to the text of the skill around it makes no second skill.
+  return real === null || real !== realPath(around.text);
+}
+
+/** A folder whose entries are searched next. */
+function below({ path, within, entries }: Candidate, here: Searched, around: Around | null): Searched {
+  const prefix = `${within}/`;
+  const ignores = entries.some(({ name }) => name === IGNORE_FILE);
+  const own = ignores ? [{ prefix, level: readIgnore(path, "") }] : [];
+  return { prefix, depth: here.depth + 1, ignores: [...here.ignores, ...own], around };
+}
 
 function unreadable(root: string, declared: readonly DeclaredPlugins[]): Diagnostic[] {
   const files = declared.flatMap(({ unreadable }) => unreadable);
@@ -311,43 +332,6 @@ const perhapsDeclared = ({ name, file }: SkillFolder): Diagnostic => ({
 });
 
 const PLUGIN_HINT = "Write JSON with a name, as the plugin's own client reads it, or remove the file.";
-
-/** Folders that structure a collection, but do not name the author of their skills. */
-const LAYOUT = new Set(
-  "skills skill plugins packages src agents claude codex cursor gemini github opencode".split(" "),
-);
-
-/** The folders that lead to a folder, without those that only structure a collection, as a part of a slug. */
-const foldersAbove = (path: string): string =>
-  path
-    .split(/[/\\]/)
-    .slice(0, -1)
-    .map(slugify)
-    .filter((name) => name !== "" && !LAYOUT.has(name))
-    .join("-");
-
-/**
- * The folder with its plugin and its namespace: the plugin's name, or its folder's if no slug follows from that; without a
- * plugin the folders between the root and itself.
- */
-function placed(folder: SkillFolder, declared: readonly DeclaredPlugins[]): SkillFolder {
-  const plugin = pluginOf(
-    folder.path,
-    declared.flatMap(({ plugins }) => plugins),
-  );
-  const hidden = declared.some((each) => basesOf(each).some((base) => isWithin(folder.path, base)));
-  const namespace =
-    plugin === null ? foldersAbove(folder.within) : slugify(plugin.name) || slugify(basename(plugin.path));
-  const inPlugin = plugin?.skills === null ? relative(plugin.path, folder.path) : "";
-  const pluginFolders = inPlugin.split(sep, 1)[0] === "skills" ? "" : foldersAbove(inPlugin);
-  return {
-    ...folder,
-    ...(plugin === null ? {} : { plugin }),
-    ...(plugin === null && hidden ? { pluginUnreadable: true } : {}),
-    ...(namespace === "" ? {} : { namespace }),
-    ...(pluginFolders === "" ? {} : { pluginFolders }),
-  };
-}
 
 /** Other places in the project with skills, for a hint. */
 function whereElse(root: string, [project = root]: readonly string[]): string {
@@ -376,20 +360,19 @@ function whereElse(root: string, [project = root]: readonly string[]): string {
 /** The most folders with skills in a hint. */
 const MAX_NAMED = 5;
 
-/** The file with the tools of a typed skill. It needs no SKILL.md: the build makes one. */
-export const TYPED_FILE = "skill.ts";
-
-function skillFileOf(entries: readonly Dirent[]): string | null {
-  const names = entries.filter((entry) => !entry.isDirectory()).map(({ name }) => name);
-  return skillFileName(names) ?? (names.includes(TYPED_FILE) ? "SKILL.md" : null);
-}
-
 /** A finding about a root's SKILL.md that is no skill. */
 function describes(file: string): Diagnostic {
   const message = `The ${file} of the root has no frontmatter, so it is no skill; Hull serves the skills in the folders below.`;
   const hint =
     "Give it a name and a description in frontmatter to make the root one skill, or rename it to README.md.";
   return { level: "warning", code: "frontmatter_missing", skill: "", file, message, hint };
+}
+
+/** A finding about a root of which only a part was searched. */
+function tooLarge(root: string): Diagnostic {
+  const message = `Hull looked for skills in the first ${MAX_FOLDERS} folders of ${root} only.`;
+  const hint = "Name a smaller folder, or list in .hullignore what holds no skills.";
+  return ofRoot("warning", "root_too_large", message, hint);
 }
 
 /** A finding about Skill Tools without a SKILL.md. */

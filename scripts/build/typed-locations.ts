@@ -4,7 +4,7 @@ import type { Diagnostic } from "../../src/skill/manifest.ts";
 import type { ModuleFault } from "../../src/skill/module-fault.ts";
 import { TOOLS_FILE } from "../../src/skill/tools-json/read.ts";
 import { KEYS, type SkillDescription } from "../../src/typed/describe.ts";
-import { TYPED_FILE } from "./scan.ts";
+import { TYPED_FILE } from "./is-skill.ts";
 
 type Location = Required<Pick<ModuleFault, "file" | "at">>;
 

@@ -18,7 +18,7 @@ import type { SkillDescription } from "../../src/typed/describe.ts";
 import { type BundledModule, buildFault, bundleModule, bundleModules, RESOLVING } from "./bundle-module.ts";
 import { evaluateModule, MESSAGE_FD } from "./evaluate.ts";
 import { FOR_ISOLATE, FOR_NODE } from "./handlers.ts";
-import { TYPED_FILE } from "./scan.ts";
+import { TYPED_FILE } from "./is-skill.ts";
 import { locationsOf, type TypedLocations } from "./typed-locations.ts";
 
 const HULL = join(import.meta.dirname, "..", "..");

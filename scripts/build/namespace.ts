@@ -1,0 +1,43 @@
+/** The plugin of a skill, and the namespace that distinguishes it from others of the same name. */
+import { basename, relative, sep } from "node:path";
+import { slugify } from "../../src/skill/slug.ts";
+import { isWithin } from "./file-system.ts";
+import { type DeclaredPlugins, pluginOf, unreadableIn } from "./plugins.ts";
+import type { SkillFolder } from "./skill-folder.ts";
+
+/**
+ * The folder with its plugin and its namespace: the plugin's name, or its folder's if no slug follows from that; without a
+ * plugin the folders between the root and itself.
+ */
+export function placed(folder: SkillFolder, declared: readonly DeclaredPlugins[]): SkillFolder {
+  const plugin = pluginOf(
+    folder.path,
+    declared.flatMap(({ plugins }) => plugins),
+  );
+  const hidden = declared.some((each) => unreadableIn(each).some((base) => isWithin(folder.path, base)));
+  const namespace =
+    plugin === null ? foldersAbove(folder.within) : slugify(plugin.name) || slugify(basename(plugin.path));
+  const inPlugin = plugin?.skills === null ? relative(plugin.path, folder.path) : "";
+  const pluginFolders = inPlugin.split(sep, 1)[0] === "skills" ? "" : foldersAbove(inPlugin);
+  return {
+    ...folder,
+    ...(plugin === null ? {} : { plugin }),
+    ...(plugin === null && hidden ? { pluginUnreadable: true } : {}),
+    ...(namespace === "" ? {} : { namespace }),
+    ...(pluginFolders === "" ? {} : { pluginFolders }),
+  };
+}
+
+/** Folders that structure a collection, but do not name the author of their skills. */
+const LAYOUT = new Set(
+  "skills skill plugins packages src agents claude codex cursor gemini github opencode".split(" "),
+);
+
+/** The folders that lead to a folder, without those that only structure a collection, as a part of a slug. */
+const foldersAbove = (path: string): string =>
+  path
+    .split(/[/\\]/)
+    .slice(0, -1)
+    .map(slugify)
+    .filter((name) => name !== "" && !LAYOUT.has(name))
+    .join("-");
