@@ -1,5 +1,6 @@
 /** `POST /v1/messages` for requests in which Hull runs tools: code in a container, and tools of skills. */
 
+import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { ModelTurn, ToolCallBlock } from "../../engine/messages.ts";
 import { isCodeTool } from "../../engine/workspace-tools/code-tools.ts";
 import { EDITOR_TOOL } from "../../engine/workspace-tools/editor-tool.ts";
@@ -29,8 +30,6 @@ import { errorBody } from "./errors.ts";
 import { MessageEvents } from "./message-events.ts";
 import { ignoredChoice, ignoredStrict, type ModelLookup, modelOfRun, streamedAnswer } from "./model-call.ts";
 import { shownSkills } from "./skill-references.ts";
-
-const NOTHING = { files: [], missing: [], beyond: 0 };
 
 /** Whether a request has tools that Hull runs. */
 export function runsTools({ model, container, code, uploads }: MessagesRequest): boolean {
@@ -75,70 +74,20 @@ async function drive(
   { container: params, uploads }: MessagesRequest,
   emit: (event: JsonObject) => void,
 ): Promise<AgentOutcome> {
-  const { spec, container, copies, anywhere } = run;
-  const made: GeneratedFile[] = [];
-  const lacking: NotStored[] = [];
-  let lackingMore = 0;
-  const events = new MessageEvents(spec.model.model, context, emit);
-  let executions = 0;
-  let last: Pick<ModelTurn, "blocks" | "refusal"> = { blocks: [] };
-  /** Whether the request names a container or gives it files, or the model has called a tool of Hull's. */
-  let usesContainer = params !== null || uploads.length > 0;
-  /** The number of running commands. Files that appear while they run are theirs, even if other calls end first. */
-  let commands = 0;
-  // Reports are sent in order: a result waits until the files of its call are found, and later events wait for the
-  // result.
-  let reported: Promise<void> = Promise.resolve();
-  const then = (report: () => void | Promise<void>): void => {
-    reported = reported.then(report);
-    reported.catch(() => {});
-  };
-  const listener: AgentListener = {
-    text: (text) => then(() => events.sink.onText?.(text)),
-    reasoning: (text) => then(() => events.sink.onReasoning?.(text)),
-    // Each call is sent on its own.
-    turn: (turn) => {
-      last = turn;
-      then(() => events.rest(turn.blocks, { calls: false }));
-    },
-    call: (call) =>
-      then(() => {
-        usesContainer = true;
-        if (isCodeTool(call.name)) commands += 1;
-        events.block(callBlock(call));
-      }),
-    result: (call, result) =>
-      then(async () => {
-        const command = isCodeTool(call.name);
-        if (command) {
-          executions += 1;
-          commands -= 1;
-        }
-        // The text editor's results name no files; the result of the next command names the files that the editor made.
-        const names = call.name !== EDITOR_TOOL && (command || commands === 0);
-        const from = { anywhere: anywhere || call.name === LITELLM_TOOL, copies };
-        const { files, missing, beyond } = (names ? await container?.generated(from) : null) ?? NOTHING;
-        made.push(...files);
-        lacking.push(...missing);
-        lackingMore += Math.max(0, beyond);
-        const notes = notStored(missing, beyond).map(({ message }) => `[hull: ${message}]`);
-        const content = context.settings.redactor.text([result.content, ...notes].join("\n"));
-        const full = missing.some((file) => file.full);
-        const lost = full ? { value: { error_code: "output_file_too_large" } } : {};
-        const ids = files.map(({ file_id }) => file_id);
-        events.block(resultBlock(call, { ...result, content, ...lost }, ids));
-      }),
-  };
-  const outcome = await run.drive(listener);
-  await reported;
+  const events = new MessageEvents(run.spec.model.model, context, emit);
+  const turns = new ShownTurns(context, run, events);
+  const outcome = await run.drive(turns);
+  await turns.reported;
   events.rest(outcome.calls);
+  const { made } = turns;
   const legacy = dialectOf(context) === "anthropic_legacy";
-  const shown = containerOf(run, outcome, { legacy, isUsed: usesContainer });
+  const isUsed = params !== null || uploads.length > 0 || turns.called;
+  const shown = containerOf(run, outcome, { legacy, isUsed });
   const all =
-    params?.includes_files === true ? { _litellm_generated_files: await withBytes(container, made) } : {};
+    params?.includes_files === true ? { _litellm_generated_files: await withBytes(run.container, made) } : {};
   const stop = stopOf(outcome);
-  const warnings = [...outcome.warnings, ...notStored(lacking, lackingMore)];
-  const refused = stop === "refusal" ? stopDetails({ ...last, stop_reason: stop }) : null;
+  const warnings = [...outcome.warnings, ...notStored(turns.lacking, turns.lackingMore)];
+  const refused = stop === "refusal" ? stopDetails({ ...turns.last, stop_reason: stop }) : null;
   const further = asJson({
     stop_details: refused,
     ...(made.length === 0 ? {} : { generated_files: made }),
@@ -146,8 +95,95 @@ async function drive(
     ...(outcome.max_iterations_reached ? { max_iterations_reached: true } : {}),
     ...eachOnce(warnings),
   });
-  events.end(stop, usageOf(run, outcome, executions), shown, further);
+  events.end(stop, usageOf(run, outcome, turns.executions), shown, further);
   return { ...outcome, warnings };
+}
+
+/** Sends what happens in the run as events of the message, and collects what the end of the message tells. */
+class ShownTurns implements AgentListener {
+  readonly #context: RequestContext;
+  readonly #run: AgentRun;
+  readonly #events: MessageEvents;
+  /** The number of running commands. Files that appear while they run are theirs, even if other calls end first. */
+  #commands = 0;
+  /**
+   * Ends with the last event so far. They are sent in order: a result waits until the files of its call are found, and
+   * later events wait for the result.
+   */
+  reported: Promise<void> = Promise.resolve();
+  /** The files that calls made, those of them that could not be stored, and how many more there were. */
+  readonly made: GeneratedFile[] = [];
+  readonly lacking: NotStored[] = [];
+  lackingMore = 0;
+  /** Whether the model has called a tool of Hull's. */
+  called = false;
+  /** The number of commands that ended. */
+  executions = 0;
+  /** The last turn. */
+  last: Pick<ModelTurn, "blocks" | "refusal"> = { blocks: [] };
+
+  constructor(context: RequestContext, run: AgentRun, events: MessageEvents) {
+    this.#context = context;
+    this.#run = run;
+    this.#events = events;
+  }
+
+  text(text: string): void {
+    this.#then(() => this.#events.sink.onText?.(text));
+  }
+
+  reasoning(text: string): void {
+    this.#then(() => this.#events.sink.onReasoning?.(text));
+  }
+
+  turn(turn: ModelTurn): void {
+    this.last = turn;
+    // Each call is sent on its own.
+    this.#then(() => this.#events.rest(turn.blocks, { calls: false }));
+  }
+
+  call(call: ToolCallBlock): void {
+    this.#then(() => {
+      this.called = true;
+      if (isCodeTool(call.name)) this.#commands += 1;
+      this.#events.block(callBlock(call));
+    });
+  }
+
+  result(call: ToolCallBlock, result: AgentToolResult): void {
+    this.#then(async () => {
+      if (isCodeTool(call.name)) {
+        this.executions += 1;
+        this.#commands -= 1;
+      }
+      const { files, missing, beyond } = await this.#filesOf(call);
+      this.made.push(...files);
+      this.lacking.push(...missing);
+      this.lackingMore += Math.max(0, beyond);
+      const notes = notStored(missing, beyond).map(({ message }) => `[hull: ${message}]`);
+      const content = this.#context.settings.redactor.text([result.content, ...notes].join("\n"));
+      const full = missing.some((file) => file.full);
+      const lost = full ? { value: { error_code: "output_file_too_large" } } : {};
+      const ids = files.map(({ file_id }) => file_id);
+      this.#events.block(resultBlock(call, { ...result, content, ...lost }, ids));
+    });
+  }
+
+  /**
+   * The files that the result of a call names. The text editor's names none; the result of the next command names the
+   * files that the editor made.
+   */
+  async #filesOf({ name }: ToolCallBlock) {
+    const { container, anywhere, copies } = this.#run;
+    const names = name !== EDITOR_TOOL && (isCodeTool(name) || this.#commands === 0);
+    if (container === null || !names) return { files: [], missing: [], beyond: 0 };
+    return container.generated({ anywhere: anywhere || name === LITELLM_TOOL, copies });
+  }
+
+  #then(report: () => void | Promise<void>): void {
+    this.reported = this.reported.then(report);
+    this.reported.catch(() => {});
+  }
 }
 
 function stopOf({ run, calls, paused }: AgentOutcome): string {
