@@ -88,6 +88,15 @@ export const jsonColumn = <T = unknown>() =>
 /** A statement with the values of its parameters. */
 export type Statement<Text extends string = string> = readonly [text: Text, values: readonly unknown[]];
 
+/**
+ * Conditions that follow another one, and the values of their parameters.
+ * @param wanted the value that each column must have; `null`: any
+ */
+export function matching(wanted: { readonly [column: string]: string | number | null }): Statement {
+  const given = Object.entries(wanted).filter(([, value]) => value !== null);
+  return [given.map(([column]) => `AND ${column} = ?`).join(" "), given.map(([, value]) => value)];
+}
+
 /** Statements in the tables of a schema. What a single one returns is parsed. */
 export class Tables<Text extends string = string> {
   readonly #db: D1Database;

@@ -4,7 +4,7 @@ import * as z from "zod/mini";
 import API_KEYS from "../../migrations/0001_api_keys.sql?raw";
 import API_KEY_USES from "../../migrations/0013_api_key_uses.sql?raw";
 import { sha256 } from "../bytes.ts";
-import { Tables } from "../database.ts";
+import { matching, Tables } from "../database.ts";
 import { keySource } from "../derived-key.ts";
 import type { Bindings } from "../env.ts";
 import { unknownCursor } from "../errors/unknown-cursor.ts";
@@ -75,12 +75,12 @@ export async function listKeys(
   env: Bindings,
   { tenant, limit, cursor }: { tenant: string | null; limit: number; cursor: string | null },
 ) {
-  const [after, id] = cursor === null ? ["", ""] : position(cursor);
+  const begun = cursor === null ? ["", ""] : position(cursor);
+  const [conditions, values] = matching({ tenant });
   const keys = await tables(env).rows(
     keyRowShape,
-    `${KEYS} WHERE (created_at, id) > (?1, ?2) AND (?3 IS NULL OR tenant = ?3)
-     ORDER BY created_at, id LIMIT ?4`,
-    [after, id, tenant, limit + 1],
+    `${KEYS} WHERE (created_at, id) > (?, ?) ${conditions} ORDER BY created_at, id LIMIT ?`,
+    [...begun, ...values, limit + 1],
   );
   return pageOfRows(keys, limit, (last) => `${last.created_at}~${last.id}`);
 }
@@ -96,10 +96,11 @@ function position(cursor: string): [string, string] {
  * @param tenant `null` means any tenant
  */
 export async function revokeKey(env: Bindings, id: string, tenant: string | null): Promise<string | null> {
-  const which = "FROM api_keys WHERE id = ?1 AND (?2 IS NULL OR tenant = ?2)";
+  const [conditions, values] = matching({ tenant });
+  const which = `FROM api_keys WHERE id = ?1 ${conditions}`;
   const [, gone] = await tables(env).batch([
-    [`DELETE FROM api_key_uses WHERE id IN (SELECT id ${which})`, [id, tenant]],
-    [`DELETE ${which} RETURNING hash`, [id, tenant]],
+    [`DELETE FROM api_key_uses WHERE id IN (SELECT id ${which})`, [id, ...values]],
+    [`DELETE ${which} RETURNING hash`, [id, ...values]],
   ]);
   return z.array(z.object({ hash: z.string() })).parse(gone)[0]?.hash ?? null;
 }

@@ -2,7 +2,7 @@
 import * as z from "zod/mini";
 import TOOL_CONFIG from "../../migrations/0005_tool_config.sql?raw";
 import UPLOADED_OBJECTS from "../../migrations/0021_uploaded_objects.sql?raw";
-import { databaseWith } from "../database.ts";
+import { databaseWith, matching } from "../database.ts";
 import type { Bindings, Owner } from "../env.ts";
 import type { Card } from "../skill/manifest.ts";
 import { looseVersions } from "./uploaded-objects.ts";
@@ -80,10 +80,11 @@ export async function removeUpload(
   owner: string | null,
 ): Promise<string | null> {
   await databaseWith(env.DB, TOOL_CONFIG + UPLOADED_OBJECTS);
-  const which = "FROM uploaded_skills WHERE slug = ?1 AND (?2 IS NULL OR owner = ?2)";
+  const [conditions, owned] = matching({ owner });
+  const which = `FROM uploaded_skills WHERE slug = ?1 ${conditions}`;
   const config = `DELETE FROM tool_config WHERE slug = ?1 AND tenant IN (SELECT owner ${which})`;
   const versions = `FROM uploaded_versions WHERE slug IN (SELECT slug ${which})`;
-  const values = [slug, owner];
+  const values = [slug, ...owned];
   const [, , , gone] = await uploadTables(env).batch([
     [config, values],
     looseVersions(`SELECT digest ${versions}`, values),

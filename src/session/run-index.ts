@@ -11,7 +11,7 @@ import RUNS_RUNNING from "../../migrations/0015_runs_running.sql?raw";
 import RUNS_RESTING from "../../migrations/0016_runs_resting.sql?raw";
 import RUN_PRICES from "../../migrations/0023_run_prices.sql?raw";
 import RUN_MODELS from "../../migrations/0026_run_models.sql?raw";
-import { type OwnTables, ownTables, removeInBatches, type Statement, Tables } from "../database.ts";
+import { matching, type OwnTables, ownTables, removeInBatches, type Statement, Tables } from "../database.ts";
 import type { Bindings, Owner } from "../env.ts";
 import { type NewestFirst, newestFirst, type Wanted } from "./newest-first.ts";
 import { figuresShape, type RunEntry, type RunFigures, runEntry } from "./run-entry.ts";
@@ -109,16 +109,10 @@ export async function forgetRuns(owner: Owner, ids: readonly string[]): Promise<
   await own(owner).run(remove, [JSON.stringify(ids)]);
 }
 
-interface RunFilter extends Wanted {
-  /** `null` means any state. */
-  state: string | null;
-  kind: string | null;
-  name: string | null;
-  session: string | null;
-  /** As `provider/model`. */
-  model: string | null;
-  /** Code of the error that ended the run; `null` means any. */
-  code: string | null;
+/** The columns by which lists are filtered, with the wanted value of each; `null` means any. */
+type Columns = Record<"state" | "kind" | "name" | "session" | "model" | "code", string | null>;
+
+interface RunFilter extends Wanted, Columns {
   /** Whether those of workflow stages are among them. */
   stages: boolean;
 }
@@ -129,13 +123,11 @@ const NO_STAGE = "(session IS NULL OR substr(session, 1, 4) <> 'wfs_' OR id <> '
 /** A tenant's runs, the newest first, a page at a time. @throws BadRequest for a cursor that no page returned */
 export function listIndexedRuns(
   owner: Owner,
-  { state, kind, name, session, model, code, stages, ...page }: RunFilter,
+  { stages, limit, cursor, ...columns }: RunFilter,
 ): Promise<NewestFirst<RunEntry>> {
-  const query = `${SELECT} WHERE tenant = ?1 AND (?2 IS NULL OR state = ?2) AND (?3 IS NULL OR kind = ?3)
-    AND (?4 IS NULL OR name = ?4) AND (?5 IS NULL OR session = ?5) AND (?6 IS NULL OR model = ?6)
-    ${stages ? "" : `AND ${NO_STAGE}`} ${code === null ? "" : "AND code = ?7"}` as const;
-  const values = [state, kind, name, session, model, ...(code === null ? [] : [code])];
-  return newestFirst(own(owner), rowShape, [query, values], page);
+  const [conditions, values] = matching(columns);
+  const query = `${SELECT} WHERE tenant = ?1 ${stages ? "" : `AND ${NO_STAGE}`} ${conditions}` as const;
+  return newestFirst(own(owner), rowShape, [query, values], { limit, cursor });
 }
 
 /** One run; `null`: no run has this id. */

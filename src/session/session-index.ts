@@ -5,7 +5,7 @@
 import * as z from "zod/mini";
 import SESSIONS from "../../migrations/0004_sessions.sql?raw";
 import OF_CONTAINERS from "../../migrations/0019_sessions_of_containers.sql?raw";
-import { type OwnTables, ownTables, Tables } from "../database.ts";
+import { matching, type OwnTables, ownTables, Tables } from "../database.ts";
 import type { Bindings, Owner } from "../env.ts";
 import type { Page, PageWanted } from "../list-page.ts";
 import { type NewestFirst, newestFirst, type Wanted } from "./newest-first.ts";
@@ -86,9 +86,9 @@ export function listSessionsBy(
   owner: Owner,
   { prefix, name, ...page }: PageWanted & { prefix: string; name: string | null },
 ): Promise<Page<SessionEntry>> {
-  const query = `${SELECT} AND substr(id, 1, length(?2)) = ?2
-    AND (?3 IS NULL OR ifnull(json_extract(metadata, '$.name'), '') = ?3)` as const;
-  return own(owner).page(sessionRowShape, [query, [prefix, name]], ["created_at", "id"], page);
+  const [conditions, values] = matching({ "ifnull(json_extract(metadata, '$.name'), '')": name });
+  const query = `${SELECT} AND substr(id, 1, length(?2)) = ?2 ${conditions}` as const;
+  return own(owner).page(sessionRowShape, [query, [prefix, ...values]], ["created_at", "id"], page);
 }
 
 const oldContainer = z.lazy(() => z.object({ tenant: z.string(), id: z.string(), ttl_ms: z.int() }));

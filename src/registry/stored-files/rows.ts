@@ -5,7 +5,7 @@
 
 import * as z from "zod/mini";
 import STORED_FILES from "../../../migrations/0008_stored_files.sql?raw";
-import { type OwnTables, ownTables, removeInBatches, Tables } from "../../database.ts";
+import { matching, type OwnTables, ownTables, removeInBatches, Tables } from "../../database.ts";
 import type { Bindings, Owner } from "../../env.ts";
 import type { Page, PageWanted } from "../../list-page.ts";
 
@@ -128,8 +128,9 @@ export function listFileRows(
   owner: Owner,
   { purpose, ...page }: PageWanted & { purpose: string | null },
 ): Promise<Page<FileRow>> {
-  const query = `${FILES} AND (?3 IS NULL OR purpose = ?3)` as const;
-  return own(owner).page(rowShape, [query, [rememberedSince(), purpose]], ["created_us"], page);
+  const [conditions, values] = matching({ purpose });
+  const query = `${FILES} ${conditions}` as const;
+  return own(owner).page(rowShape, [query, [rememberedSince(), ...values]], ["created_us"], page);
 }
 
 /** Hides a file that is being removed. If nobody removes its bytes, the sweep does. */

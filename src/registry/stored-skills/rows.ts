@@ -1,7 +1,7 @@
 /** Stored skills and their versions in D1. Every query contains the tenant, so another tenant's id is unknown. */
 import * as z from "zod/mini";
 import { fromHex } from "../../bytes.ts";
-import type { OwnStatement } from "../../database.ts";
+import { matching, type OwnStatement } from "../../database.ts";
 import type { Owner } from "../../env.ts";
 import type { Page, PageWanted } from "../../list-page.ts";
 import type { StoredSkillUpload } from "../../skill/stored-skill.ts";
@@ -219,22 +219,20 @@ const EPOCH_DIGITS = 16;
  * `null` if the skill or the version does not exist.
  */
 export async function findVersion(owner: Owner, skill: string, name: string): Promise<StoredVersion | null> {
-  const where = versionNamed(name);
-  if (where === null) return null;
-  return ownSkills(owner).first(
-    versionShape,
-    `SELECT ${VERSION} FROM stored_skill_versions WHERE tenant = ?1 AND skill = ?2 AND ${where.sql}
-     ORDER BY number DESC LIMIT 1`,
-    [skill, where.value],
-  );
+  const wanted = versionNamed(name);
+  if (wanted === null) return null;
+  const [conditions, values] = matching({ skill, ...wanted });
+  const query = `SELECT ${VERSION} FROM stored_skill_versions WHERE tenant = ?1 ${conditions}
+    ORDER BY number DESC LIMIT 1` as const;
+  return ownSkills(owner).first(versionShape, query, values);
 }
 
-function versionNamed(name: string): { sql: string; value: string | number } | null {
-  if (name === "latest") return { sql: "?3 = 'latest'", value: name };
+function versionNamed(name: string): { readonly [column: string]: string | number } | null {
+  if (name === "latest") return {};
   const id = /^(?:skver|skillver|skill_version)_(01\w+)$/.exec(name)?.[1];
-  if (id !== undefined) return { sql: "id = ?3", value: id };
+  if (id !== undefined) return { id };
   if (!/^[1-9]\d{0,15}$/.test(name)) return null;
-  return { sql: `${name.length === EPOCH_DIGITS ? "epoch" : "number"} = ?3`, value: Number(name) };
+  return { [name.length === EPOCH_DIGITS ? "epoch" : "number"]: Number(name) };
 }
 
 /** A page of versions, in the order of their numbers. */

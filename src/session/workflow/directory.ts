@@ -7,7 +7,7 @@ import * as z from "zod/mini";
 import WORKFLOWS from "../../../migrations/0010_workflows.sql?raw";
 import RECORDS from "../../../migrations/0018_workflow_records.sql?raw";
 import { firstOf } from "../../cut.ts";
-import { jsonColumn, type OwnTables, ownTables } from "../../database.ts";
+import { jsonColumn, matching, type OwnTables, ownTables } from "../../database.ts";
 import { statusOf } from "../../engine/workflow/document.ts";
 import type { Graph } from "../../engine/workflow/graph.ts";
 import { totalOutcomes, type WorkflowState } from "../../engine/workflow/state.ts";
@@ -59,9 +59,10 @@ export function workflowNamed(
   name: string,
   version: number | null,
 ): Promise<StoredWorkflow | null> {
+  const [conditions, values] = matching({ name, version });
   const query = `SELECT name, version, digest, graph, created_at FROM workflows
-    WHERE tenant = ?1 AND name = ?2 AND (?3 IS NULL OR version = ?3) ORDER BY version DESC LIMIT 1`;
-  return own(owner).first(stored, query, [name, version]);
+    WHERE tenant = ?1 ${conditions} ORDER BY version DESC LIMIT 1` as const;
+  return own(owner).first(stored, query, values);
 }
 
 /** The last versions of a tenant's workflows, sorted by name. */
@@ -144,7 +145,8 @@ export function listWorkflowRuns(
   owner: Owner,
   { status, ...page }: Wanted & { status: string | null },
 ): Promise<NewestFirst<ListedRun>> {
+  const [conditions, values] = matching({ status });
   const query = `SELECT id, workflow, task, status, created_at, finished_at FROM workflow_runs
-    WHERE tenant = ?1 AND (?2 IS NULL OR status = ?2)`;
-  return newestFirst(own(owner), run, [query, [status]], page);
+    WHERE tenant = ?1 ${conditions}` as const;
+  return newestFirst(own(owner), run, [query, values], page);
 }
