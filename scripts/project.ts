@@ -48,7 +48,7 @@ export function buildOptionsOf({ dir, models, config }: Project): BuildOptions {
     mcp_servers: Object.keys(mcp.servers),
     workspace_tools: workspace_tools.enabled !== "never",
   };
-  return { projectDir: dir, models, signatures, provided };
+  return { projectDir: dir, terms: { models, signatures, provided } };
 }
 
 function defaultRoots(start: string, projectDir: string, config: HullConfig, asItIs: boolean): string[] {

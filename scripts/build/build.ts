@@ -3,17 +3,16 @@ import { createHash } from "node:crypto";
 import { basename, dirname, join, relative, sep } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import type { Layer } from "../../src/model/registry/layer.ts";
+import { lastRetirement } from "../../src/model/registry/retirements.ts";
 import { withoutFolder } from "../../src/skill/assemble.ts";
 import { blocksServing } from "../../src/skill/blocking-findings.ts";
 import { type CatalogBundle, claimAddress, makeCatalog } from "../../src/skill/bundle.ts";
 import type { Diagnostic, Manifest } from "../../src/skill/manifest.ts";
-import type { ProvidedTools } from "../../src/skill/missing-tools.ts";
 import { RouteTable } from "../../src/skill/route.ts";
 import { overridesOf } from "../../src/skill/tools-json/overrides.ts";
-import { NO_SIGNATURES, type SignaturePolicy } from "../../src/skill/trust.ts";
+import { NO_SIGNATURES } from "../../src/skill/trust.ts";
 import { workflowNamed } from "../../src/skill/workflow-files.ts";
 import { workflowPart } from "../../src/skill/working-parts.ts";
-import { type ProjectModels, projectModelRegistry, projectProviders } from "../models.ts";
 import type { BuildCache } from "./cache.ts";
 import { isWithin, statOf } from "./file-system.ts";
 import { isSkill } from "./is-skill.ts";
@@ -24,12 +23,14 @@ import { openapiOf } from "./openapi.ts";
 import { layersOf, type Packages, readPackages } from "./packages.ts";
 import { type RootedDiagnostic, scanRoots } from "./roots.ts";
 import type { RootScan } from "./scan.ts";
-import { locationOf, sharedStamp } from "./shared-folder.ts";
+import { sharedStamp } from "./shared-folder.ts";
 import {
   type BuiltSkill,
   type Models,
+  modelsOf,
   nodeHash,
   type Outcome,
+  type ProjectTerms,
   readAgain,
   readSkill,
   without,
@@ -42,15 +43,8 @@ const BLOCK = 64;
 export interface BuildOptions {
   /** Links may lead anywhere inside it; its `.hullignore` counts. */
   projectDir: string;
-  /** The models that the project defines in addition to the shipped ones. */
-  models?: ProjectModels;
-  /** The accepted signers of skills. */
-  signatures?: SignaturePolicy | undefined;
-  /**
-   * The deployment's tools in addition to the skills' own; absent: nothing checks whether a tool that a skill wants
-   * exists.
-   */
-  provided?: ProvidedTools;
+  /** What the project says of all its skills. Absent: nothing. */
+  terms?: ProjectTerms;
   /** Skips skills whose files did not change since the last build with the same cache. */
   cache?: BuildCache;
   /** Leaves broken skills out; otherwise they prevent a catalog. */
@@ -92,9 +86,10 @@ const MOST_KEPT_BYTES = 32 * 1024 * 1024;
 const MAX_FAULTS = 20;
 
 /** What a skill is checked against in addition to its own files. */
-interface Surroundings extends Models {
+interface Surroundings {
+  models: Models;
   packages: Packages;
-  /** A text that changes with any of these. */
+  /** A text that changes with any of the terms from which `models` follow. */
   fingerprint: string;
   /** How many more bytes of skills to keep. */
   room: { bytes: number };
@@ -133,9 +128,10 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
     ...all.flatMap((o) => o.diagnostics.map((diagnostic) => ({ root: o.folder.root, diagnostic }))),
   );
   const served = chooseServed(perRoot, options, diagnostics);
-  if (options.provided !== undefined) {
+  const { provided } = surroundings.models.terms;
+  if (provided !== undefined) {
     const models = all.flatMap(({ folder, skill }) => (skill?.manifest.llm === undefined ? [] : [folder]));
-    diagnostics.push(...missingServers(models, options.provided.mcp_servers));
+    diagnostics.push(...missingServers(models, provided.mcp_servers));
   }
   const { strict = false } = options;
   const failed = diagnostics.some(({ diagnostic }) =>
@@ -170,33 +166,24 @@ function importedFiles(outcomes: readonly Outcome[]): string[] {
 
 function surroundingsOf(
   folders: readonly SkillFolder[],
-  {
-    projectDir,
-    models = { file: {}, root: {} },
-    signatures = NO_SIGNATURES,
-    provided,
-    skillsOnly,
-  }: BuildOptions,
+  { projectDir, terms: given = NO_TERMS, skillsOnly }: BuildOptions,
 ): Surroundings {
-  const packages = readPackages(folders, projectDir, models);
-  const merged = layersOf(
+  const packages = readPackages(folders, projectDir, given.models);
+  const layers = layersOf(
     packages,
     folders.map(({ path }) => path),
   );
-  const modelRegistry = projectModelRegistry(models, merged);
-  const providers = projectProviders(models, merged);
-  const fingerprint = digestOf([models, merged, signatures, provided]);
+  const retired = lastRetirement(new Date().toISOString().slice(0, 10));
+  const terms = { ...given, project: projectDir, packages: layers, retired };
   return {
-    modelRegistry,
-    providers,
-    signatures,
+    models: modelsOf(terms),
     packages,
-    fingerprint,
+    fingerprint: digestOf(terms),
     room: { bytes: skillsOnly === true ? 0 : MOST_KEPT_BYTES },
-    project: projectDir,
-    ...(provided === undefined ? {} : { provided }),
   };
 }
+
+const NO_TERMS: ProjectTerms = { models: { file: {}, root: {} }, signatures: NO_SIGNATURES };
 
 const digestOf = (value: unknown): string => createHash("sha256").update(JSON.stringify(value)).digest("hex");
 
@@ -450,18 +437,13 @@ async function buildFolder(
   const { files, diagnostics } = listFiles(folder, rootContext);
   const fault = surroundings.packages.diagnostics.get(folder.path);
   if (fault !== undefined) diagnostics.push(fault);
-  const location = locationOf(folder, null);
-  const fingerprint = JSON.stringify([
-    fingerprintOf(files, diagnostics, surroundings),
-    location,
-    folder.pluginUnreadable === true,
-  ]);
-  const again = (digest: string) => readAgain(folder, rootContext, surroundings, digest);
+  const fingerprint = fingerprintOf(folder, files, diagnostics, surroundings);
+  const again = (digest: string) => readAgain(folder, rootContext, surroundings.models, digest);
   const cached = options.cache?.get(folder, fingerprint, again, () =>
     sharedStamp(folder, options.projectDir),
   );
   if (cached !== undefined) return withLostWorkflows(cached, options);
-  const read = await readSkill(folder, files, diagnostics, surroundings);
+  const read = await readSkill(folder, files, diagnostics, surroundings.models);
   const outcome = await keptWithin(surroundings.room, read, again);
   options.cache?.set(fingerprint, outcome, files, lookedAt);
   return withLostWorkflows(outcome, options);
@@ -504,6 +486,7 @@ function withLostWorkflows(outcome: Outcome, options: BuildOptions): Outcome {
 }
 
 function fingerprintOf(
+  folder: SkillFolder,
   files: readonly FoundFile[],
   diagnostics: readonly Diagnostic[],
   surroundings: Surroundings,
@@ -516,5 +499,5 @@ function fingerprintOf(
     stats.ino,
     stats.mode,
   ]);
-  return JSON.stringify([lines, diagnostics, surroundings.fingerprint]);
+  return JSON.stringify([folder, lines, diagnostics, surroundings.fingerprint]);
 }

@@ -6,12 +6,12 @@ import type { Assembly } from "../../src/skill/assemble.ts";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
 import type { SkillFolder } from "./skill-folder.ts";
 
-/** @param today YYYY-MM-DD */
+/** @param retired see `lastRetirement` */
 export function checkModels(
   { skill, positions }: Assembly,
   { name, file }: SkillFolder,
   modelRegistry: ModelRegistry,
-  today: string,
+  retired: string,
 ): Diagnostic[] {
   const llm = skill?.record.manifest.llm;
   if (llm === undefined) return [];
@@ -32,7 +32,7 @@ export function checkModels(
   for (const [index, { provider, model }] of targets.entries()) {
     const day = model === null ? null : retirementOf(provider, model);
     if (day === null) continue;
-    const past = day <= today;
+    const past = day <= retired;
     const message = `${provider} ${past ? "shut" : "will shut"} ${model} down on ${day}.`;
     const hint = "Name another model, or none: Hull then takes the provider's default.";
     note(past ? "warning" : "info", "model_retired", index === 0 ? "model" : "fallback", message, hint);

@@ -5,6 +5,7 @@ import { statSync } from "node:fs";
 import { utf8 } from "../../src/bytes.ts";
 import { readSkillGraph } from "../../src/engine/workflow/skill-file.ts";
 import type { ModelRegistry } from "../../src/model/registry/definition.ts";
+import type { Layer } from "../../src/model/registry/layer.ts";
 import { type AssembledSkill, assembleSkill } from "../../src/skill/assemble.ts";
 import { blocksServing } from "../../src/skill/blocking-findings.ts";
 import type { Hash } from "../../src/skill/bundle.ts";
@@ -20,6 +21,7 @@ import type { HandlerMaker } from "../../src/skill/tools-json/handlers.ts";
 import type { SignaturePolicy } from "../../src/skill/trust.ts";
 import { PLUGIN_PART, workingParts } from "../../src/skill/working-parts.ts";
 import { CommandError, EXIT } from "../command.ts";
+import { type ProjectModels, projectModelRegistry, projectProviders } from "../models.ts";
 import { isSystemError } from "../system-error.ts";
 import { buildHandler } from "./handlers.ts";
 import { bundleHooks } from "./hooks.ts";
@@ -66,15 +68,40 @@ export interface Outcome {
 
 export const nodeHash: Hash = (bytes) => createHash("sha256").update(bytes).digest("hex");
 
-/** What a skill may name in addition to its own files. */
-export interface Models {
-  modelRegistry: ModelRegistry;
-  providers: KnownProviders;
+/** What a project says of all its skills. */
+export interface ProjectTerms {
+  /** The models that it defines in addition to the shipped ones. */
+  models: ProjectModels;
+  /** The accepted signers of skills. */
   signatures: SignaturePolicy;
+  /**
+   * The deployment's tools in addition to the skills' own; absent: nothing checks whether a tool that a skill wants
+   * exists.
+   */
+  provided?: ProvidedTools;
+}
+
+/** What a skill depends on besides its own folder: JSON. A cached skill is used only while all of it is the same. */
+interface Terms extends ProjectTerms {
   /** Absolute: the folder of the project. */
   project: string;
-  /** The tools available in addition to the skills' own. */
-  provided?: ProvidedTools;
+  /** The models that folders of skills define. */
+  packages: readonly Layer[];
+  /** See `lastRetirement`. */
+  retired: string;
+}
+
+/** The terms, and what follows from them alone. */
+export interface Models {
+  terms: Terms;
+  modelRegistry: ModelRegistry;
+  providers: KnownProviders;
+}
+
+export function modelsOf(terms: Terms): Models {
+  const { models, packages } = terms;
+  const modelRegistry = projectModelRegistry(models, packages);
+  return { terms, modelRegistry, providers: projectProviders(models, packages) };
 }
 
 /** Reads, checks and bundles the files of a folder. @param diagnostics findings from listing them */
@@ -101,7 +128,7 @@ async function readFiles(
   folder: SkillFolder,
   found: readonly FoundFile[],
   diagnostics: Diagnostic[],
-  { modelRegistry, providers, signatures, provided, project }: Models,
+  { modelRegistry, providers, terms: { signatures, provided, project, retired } }: Models,
 ): Promise<Outcome> {
   const total = found.reduce((sum, file) => sum + file.stats.size, 0);
   const entries = new Set(found.flatMap(({ path }) => withFolders(path))).size;
@@ -169,11 +196,10 @@ async function readFiles(
     diagnostics.push(...findings.list);
   }
   const seen = { imported, stamp: stampOf(imported ?? []), plugin: shared.stamp };
-  const today = new Date().toISOString().slice(0, 10);
   diagnostics.push(
     ...typed.diagnostics,
     ...assembly.diagnostics,
-    ...checkModels(assembly, folder, modelRegistry, today),
+    ...checkModels(assembly, folder, modelRegistry, retired),
   );
   const stopped = skill === null || diagnostics.some(blocksServing);
   const shown = locations === null ? diagnostics : diagnostics.map((found) => locations.pointed(found, base));

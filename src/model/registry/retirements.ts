@@ -116,3 +116,9 @@ export function retirementOf(provider: string, model: string): string | null {
   const found = Object.entries(days ?? {}).find(([, ids]) => ids.includes(id));
   return found?.[0] ?? null;
 }
+
+/** The last day, up to today, on which a vendor shut models down. @param today YYYY-MM-DD, as the result */
+export const lastRetirement = (today: string): string =>
+  Object.values(RETIREMENTS)
+    .flatMap((days) => Object.keys(days).filter((day) => day <= today))
+    .reduce((last, day) => (day > last ? day : last), "");

@@ -9,10 +9,12 @@ import { type BuildResult, buildRoots } from "../../../scripts/build/build.ts";
 import { BuildCache } from "../../../scripts/build/cache.ts";
 import { openProject } from "../../../scripts/project.ts";
 import type { SkillRecord } from "../../../src/skill/manifest.ts";
+import { NO_SIGNATURES } from "../../../src/skill/trust.ts";
 import { WILD_LAYOUTS, WILD_TEXTS } from "../../fixtures/wild-collections.ts";
 import { build as buildWith, folder, put, skillText } from "./folder.ts";
 
 const PROVIDED = { mcp_servers: ["shop"], workspace_tools: true };
+const TERMS = { models: { file: {}, root: {} }, signatures: NO_SIGNATURES, provided: PROVIDED };
 
 async function recordOf({ skills }: BuildResult, slug: string): Promise<SkillRecord> {
   const skill = skills.find(({ card }) => card.slug === slug) ?? expect.fail(`no ${slug}`);
@@ -22,7 +24,7 @@ async function recordOf({ skills }: BuildResult, slug: string): Promise<SkillRec
 
 async function build(dir: string, cache?: BuildCache): Promise<BuildResult> {
   const { roots } = await openProject(dir);
-  const options = { projectDir: dir, keepGoing: true, provided: PROVIDED };
+  const options = { projectDir: dir, keepGoing: true, terms: TERMS };
   return buildRoots(roots, cache === undefined ? options : { ...options, cache });
 }
 
@@ -308,7 +310,7 @@ test("a plugin's .mcp.json and mcpServers name the servers that its skills expec
     "plain/SKILL.md": skillText("Plain"),
   });
   const cache = new BuildCache();
-  const result = await buildWith(project, { provided: PROVIDED, cache }, [project]);
+  const result = await buildWith(project, { terms: TERMS, cache }, [project]);
   const expected = async (slug: string) => (await recordOf(result, slug)).plugin?.mcp_servers;
   expect(await Promise.all(["pipeline", "forecast", "writer", "plain"].map(expected))).toEqual([
     ["crm", "google-calendar", "shop"],
@@ -327,7 +329,9 @@ test("a plugin's .mcp.json and mcpServers name the servers that its skills expec
     ),
   ]);
   const all = { ...PROVIDED, mcp_servers: ["crm", "google_calendar", "shop", "pages"] };
-  expect(found(await buildWith(project, { provided: all, cache }, [project]))).toEqual([]);
+  expect(found(await buildWith(project, { terms: { ...TERMS, provided: all }, cache }, [project]))).toEqual(
+    [],
+  );
   expect(found(await buildWith(project, {}, [project]))).toEqual([]);
   put(project, "docs/.mcp.json", '{"mcpServers": {"notes": {"url": "https://notes.example/mcp"}}}');
   const changed = await buildWith(project, { cache }, [project]);

@@ -12,6 +12,7 @@ import { openProject } from "../../../scripts/project.ts";
 import { layerSchema } from "../../../src/model/registry/layer.ts";
 import { mergeModelRegistry, shippedModels } from "../../../src/model/registry/registry.ts";
 import { Redactor } from "../../../src/redact.ts";
+import { NO_SIGNATURES } from "../../../src/skill/trust.ts";
 import { folder, put, skillText } from "./folder.ts";
 
 const PROXY =
@@ -23,7 +24,7 @@ async function build(files: Record<string, string>, cache?: BuildCache, dir = fo
   const project = await openProject(dir);
   const options = {
     projectDir: project.dir,
-    models: project.models,
+    terms: { models: project.models, signatures: NO_SIGNATURES },
     ...(cache === undefined ? {} : { cache }),
   };
   const result = await buildRoots(project.roots, { ...options, keepGoing: true });

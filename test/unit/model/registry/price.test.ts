@@ -6,7 +6,7 @@ import { layerSchema } from "../../../../src/model/registry/layer.ts";
 import { MODEL_DATA_DATE } from "../../../../src/model/registry/model-data.ts";
 import { cacheFigures, costOf, priceOf, refusesUnpriced } from "../../../../src/model/registry/price.ts";
 import { mergeModelRegistry, shippedModels } from "../../../../src/model/registry/registry.ts";
-import { retirementOf } from "../../../../src/model/registry/retirements.ts";
+import { lastRetirement, retirementOf } from "../../../../src/model/registry/retirements.ts";
 
 const usage = (input_tokens: number, output_tokens: number, read = 0, write = 0): Usage => ({
   input_tokens,
@@ -79,6 +79,15 @@ test("retirements include those that the vendor's own client warns of", async ()
     const date = new Date(`${month} ${day}, ${year} UTC`).toISOString().slice(0, 10);
     expect([model, retirementOf("anthropic", model)]).toEqual([model, date]);
   }
+});
+
+test.each([
+  ["2024-11-05", ""],
+  ["2026-11-29", "2026-10-23"],
+  ["2026-11-30", "2026-11-30"],
+  ["2099-01-01", "2027-04-01"],
+])("the last retirement by %s was on %o", (today, last) => {
+  expect(lastRetirement(today)).toBe(last);
 });
 
 test("limits of cost refuse models of unknown price where a provider charges for them", () => {
