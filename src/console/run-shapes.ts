@@ -1,40 +1,22 @@
 /** How pages name runs and their states. */
 import { html } from "hono/html";
+import { STATUS_TERMS } from "../engine/run-status.ts";
 import type { RunEntry } from "../session/run-entry.ts";
 import type { Html } from "./text.ts";
 
-const COLOURS: Readonly<Record<string, string>> = {
-  done: "good",
-  completed: "good",
-  error: "bad",
-  failed: "bad",
-  stuck: "bad",
-  watchdog: "bad",
-  budget_exhausted: "bad",
-  stopped: "dim",
-  waiting: "wait",
-  paused: "wait",
-  awaiting_approval: "wait",
-  awaiting_tool: "wait",
+/** What a state of a run says; those of other things have only a colour. */
+const STATES: Readonly<Record<string, { tone?: string; why?: string }>> = {
+  ...STATUS_TERMS,
+  completed: { tone: "good" },
+  stopped: { tone: "dim" },
+  waiting: { tone: "wait" },
+  paused: { tone: "wait" },
 };
 
 /** A state as a label. */
 export function stateLabel(state: string): Html {
-  return html`<span class="state ${COLOURS[state] ?? ""}">${state.replaceAll("_", " ")}</span>`;
+  return html`<span class="state ${STATES[state]?.tone ?? ""}">${state.replaceAll("_", " ")}</span>`;
 }
-
-const REASONS: Readonly<Record<string, string>> = {
-  running: "It is running.",
-  done: "It ended because the model had nothing more to do.",
-  idle: "It waits for an event, a message or its next time.",
-  awaiting_tool: "It waits for its client to answer a tool call.",
-  awaiting_approval: "It waits for a person to decide about a tool call.",
-  stuck: "It ended because the model went on writing text instead of acting, after max_nudges reminders.",
-  budget_exhausted: "It ended because its budget of model calls, tokens or money was used up.",
-  watchdog: "It ended because nothing woke it for too long.",
-  failed: "It ended without a successful call of a tool that it requires.",
-  cancelled: "It ended because somebody cancelled it.",
-};
 
 /** Why a run ended, or why it waits, in one sentence. */
 export function reason(run: Pick<RunEntry, "kind" | "state" | "code" | "settled_at">): string {
@@ -44,7 +26,7 @@ export function reason(run: Pick<RunEntry, "kind" | "state" | "code" | "settled_
   // The skill may be a script.
   if (kind === "call" && state === "done") return "It ended with an answer.";
   if (state === "idle" && isOver(run)) return "It ended because its daemon was stopped while it was idle.";
-  return REASONS[state] ?? "It ended.";
+  return STATES[state]?.why ?? "It ended.";
 }
 
 /** Whether nothing more will happen. */

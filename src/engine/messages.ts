@@ -6,6 +6,7 @@ import * as z from "zod/mini";
 import { count, maybe, type Shaped, text } from "../answer-shape.ts";
 import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
+import type { StopReason } from "./stop-reason.ts";
 
 /** The bytes of a part: in Base64, or at a URL that the provider fetches. */
 export type Media = { media_type: string; data: string } | { url: string };
@@ -65,17 +66,6 @@ export type Message =
   | { role: "assistant"; content: Block[] }
   /** Results of one assistant turn, in call order. */
   | { role: "tool"; results: ToolResultMessage[] };
-
-/** Normalised stop reasons; `pause` asks for another call with the turn so far. */
-export type StopReason =
-  | "end_turn"
-  | "max_tokens"
-  | "tool_use"
-  | "stop_sequence"
-  | "refusal"
-  | "content_filter"
-  | "pause"
-  | "other";
 
 /** Tokens; 0 if a provider does not report them. */
 export type Usage = Shaped<typeof usageShape>;

@@ -11,6 +11,7 @@ import {
   type Warning,
   warnings,
 } from "../engine/messages.ts";
+import { stopWords } from "../engine/stop-reason.ts";
 import { sumUsd } from "../engine/usd.ts";
 import { visibleText } from "../engine/visible-text.ts";
 import { tokenCounts } from "../model/usage.ts";
@@ -161,8 +162,8 @@ export function shownReason({
   stop_reason,
   raw_stop_reason,
 }: Pick<ModelTurn, "stop_reason" | "raw_stop_reason">): string | null {
-  if (stop_reason === "other") return raw_stop_reason;
-  return stop_reason === "content_filter" ? "refusal" : stop_reason;
+  const { result = stop_reason } = stopWords(stop_reason);
+  return result ?? raw_stop_reason;
 }
 
 /** The figures as callers see them. */

@@ -1,7 +1,8 @@
 /** Turns a response into the canonical turn. */
 
 import * as z from "zod/mini";
-import { type Block, type ModelTurn, refusalOf, type StopReason } from "../engine/messages.ts";
+import { type Block, type ModelTurn, refusalOf } from "../engine/messages.ts";
+import type { StopReason } from "../engine/stop-reason.ts";
 import { isObject } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { textBlocks } from "./openai-chat-answer.ts";

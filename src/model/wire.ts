@@ -4,10 +4,10 @@ import {
   type Message,
   type ModelRequest,
   type ModelTurn,
-  type StopReason,
   toolCallIds,
   type Usage,
 } from "../engine/messages.ts";
+import type { StopReason } from "../engine/stop-reason.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import type { Capabilities } from "./capabilities.ts";
 import type { StreamEvent } from "./frames.ts";

@@ -10,6 +10,7 @@ import type { AgentSpec, AgentTool } from "../engine/agent/spec.ts";
 import type { RunState } from "../engine/agent/state.ts";
 import { roundsUsedUp } from "../engine/agent/status.ts";
 import type { ModelTurn, ProviderPassthrough, ToolCallBlock, Warning } from "../engine/messages.ts";
+import { STATUS_TERMS } from "../engine/run-status.ts";
 import {
   type CodeTerms,
   containerTool,
@@ -198,7 +199,7 @@ export async function openAgentRun(
           run,
           calls: open.map(({ call }) => call),
           max_iterations_reached: roundsUsedUp(run),
-          paused: run.status === "budget_exhausted",
+          paused: STATUS_TERMS[run.status].resumable === true,
           warnings,
           call_warnings,
           ...last,

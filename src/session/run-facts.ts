@@ -3,7 +3,6 @@ import * as z from "zod/mini";
 import { spentBy } from "../engine/agent/spent.ts";
 import { askedModel, type RunState } from "../engine/agent/state.ts";
 import { endCode } from "../engine/agent/status.ts";
-import { BudgetExceeded } from "../errors/budget.ts";
 import type { LogFields } from "../run/context.ts";
 import { type RunFacts, runFacts } from "./run-entry.ts";
 
@@ -20,7 +19,7 @@ export function agentFacts(run: RunState, state: string): RunFacts {
     output_tokens: totals.output_tokens,
     cost_usd,
     price_known,
-    code: endCode(run),
+    code: endCode(run.error?.code, run.refused),
   };
 }
 
@@ -38,7 +37,7 @@ export function callFacts(
     output_tokens: usage?.output_tokens ?? 0,
     cost_usd: cost_usd ?? usage?.cost_usd ?? 0,
     price_known: price_known ?? usage?.price_known ?? true,
-    code: code ?? (refused === true ? BudgetExceeded.code : null),
+    code: endCode(code, refused),
   };
 }
 

@@ -27,9 +27,12 @@ export function finalStatus(run: RunState, status: RunStatus): RunStatus {
   return none ? "failed" : "done";
 }
 
-/** The code of the error that ended a run, or of the budget that refused its next call; `null`: neither did. */
-export const endCode = ({ error, refused }: RunState): string | null =>
-  error?.code ?? (refused === true ? BudgetExceeded.code : null);
+/**
+ * The code of the error that ended a run or call, or of the budget that refused its next model call; `null`: neither did.
+ * @param code of the error
+ */
+export const endCode = (code: string | null | undefined, refused: boolean | undefined): string | null =>
+  code ?? (refused === true ? BudgetExceeded.code : null);
 
 /** The name of the budget that the run has used up; `null`: none. */
 function reachedBudget(run: RunState): JsonObject | null {

@@ -1,9 +1,8 @@
 /** A call of a skill in a session: it uses the session's files and conversation. */
 
 import * as z from "zod/mini";
-import { finishReason } from "../../engine/agent/served-answer.ts";
-import { RUN_STATUSES, type RunStatus } from "../../engine/run-status.ts";
-import { ModelRefused, ProviderEmptyAnswer, ToolRoundsExhausted } from "../../errors/provider.ts";
+import { answerOf } from "../../engine/agent/served-answer.ts";
+import { RUN_STATUSES, STATUS_TERMS } from "../../engine/run-status.ts";
 import { toolRounds } from "../../run/agent/skill-terms.ts";
 import { takesAnyFile } from "../../run/agent/workspace-option.ts";
 import { endHeaders, usageHeader } from "../../run/end-headers.ts";
@@ -45,9 +44,6 @@ const shownShape = z.lazy(() =>
 );
 type Shown = z.infer<typeof shownShape>;
 
-/** The states of a run that answers its caller later. */
-const WAITING: ReadonlySet<RunStatus> = new Set(["running", "idle", "awaiting_tool", "awaiting_approval"]);
-
 /**
  * The run's last text with the files that it made, or its events. An answer that is not a result, or of a waiting run, stays
  * unchanged.
@@ -86,8 +82,8 @@ export async function runInSession(
   if (answer.body !== null && isEventStream(answer)) {
     const filesOf = async (result: JsonObject) => {
       const ended = shownShape.parse(result);
-      if (WAITING.has(ended.status)) return null;
-      answerOf(context, record, ended);
+      if (STATUS_TERMS[ended.status].waits) return null;
+      answerText(context, record, ended);
       const { headers, warnings } = await produced();
       return { files: filesInHeader(headers["x-hull-files"] ?? ""), warnings };
     };
@@ -97,8 +93,8 @@ export async function runInSession(
   if (answer.status !== 200 || !type.startsWith("application/json")) return answer;
   const result: Json = JSON.parse(await answer.text());
   const ended = shownShape.parse(result);
-  if (WAITING.has(ended.status)) return jsonAnswer(result, { headers: answer.headers });
-  const text = answerOf(context, record, ended);
+  if (STATUS_TERMS[ended.status].waits) return jsonAnswer(result, { headers: answer.headers });
+  const text = answerText(context, record, ended);
   const made = await produced();
   const all = new Headers(answer.headers);
   all.delete("content-length");
@@ -111,14 +107,17 @@ export async function runInSession(
 }
 
 /** The last text of a run that has ended. @throws HullError that says why there is none, or why it is no answer */
-function answerOf(context: RequestContext, record: SkillRecord, ended: Shown): string {
+function answerText(context: RequestContext, record: SkillRecord, ended: Shown): string {
   const { manifest } = record;
+  const { target, max_tool_rounds, max_tokens = 0 } = manifest.llm ?? {};
   const last = ended.transcript.messages.findLast(({ role }) => role === "assistant")?.content;
-  if (typeof last === "string" && last !== "") return checkedText(context.settings, manifest, last);
-  const provider = manifest.llm?.target.provider ?? "";
-  const finish_reason = finishReason(ended);
-  if (finish_reason === "refusal") throw new ModelRefused({ provider });
-  const rounds = toolRounds(manifest.llm?.max_tool_rounds, takesAnyFile(context, record));
-  if (ended.iterations > rounds) throw new ToolRoundsExhausted({ rounds });
-  throw new ProviderEmptyAnswer({ provider, finish_reason, max_tokens: manifest.llm?.max_tokens ?? 0 });
+  const { text } = answerOf({
+    text: typeof last === "string" ? last : "",
+    ending: ended,
+    provider: target?.provider ?? "",
+    iterations: ended.iterations,
+    rounds: toolRounds(max_tool_rounds, takesAnyFile(context, record)),
+    max_tokens,
+  });
+  return checkedText(context.settings, manifest, text);
 }

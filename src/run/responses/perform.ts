@@ -2,6 +2,7 @@
 
 import { wellFormedJson } from "../../bytes.ts";
 import type { Block, ModelRequest, Usage, Warning } from "../../engine/messages.ts";
+import { type StopReason, stopWords } from "../../engine/stop-reason.ts";
 import { type CodeTerms, shellCommands } from "../../engine/workspace-tools/code-tools.ts";
 import { stderrOf } from "../../engine/workspace-tools/command-result.ts";
 import { HullError } from "../../errors.ts";
@@ -70,7 +71,7 @@ export interface ResponsesOperation {
 
 /** How a response ended. */
 interface Ended {
-  stop: string;
+  stop: StopReason;
   usage: Usage;
   /** Whether the provider counts cached tokens separately from `input_tokens`. */
   excludesCached: boolean;
@@ -298,10 +299,8 @@ function incompleteReason(
   { stop, max_iterations_reached = false }: Ended,
   output: readonly JsonObject[],
 ): "max_output_tokens" | "content_filter" | null {
-  if (stop === "max_tokens") return "max_output_tokens";
-  if (stop === "content_filter") return stop;
-  if (stop === "refusal" && !output.some(isRefusal)) return "content_filter";
-  return max_iterations_reached ? "max_output_tokens" : null;
+  const reason = stop === "refusal" && output.some(isRefusal) ? undefined : stopWords(stop).response;
+  return reason ?? (max_iterations_reached ? "max_output_tokens" : null);
 }
 
 const isRefusal = ({ content }: JsonObject): boolean =>
