@@ -12,6 +12,7 @@ import {
   withSettings,
   withStorage,
 } from "./execution-world.ts";
+import { withFaults } from "./faulty-storage.ts";
 import { Client, LOCAL, mockSkill } from "./served.ts";
 import { mortal } from "./session-storage.ts";
 
@@ -125,6 +126,67 @@ it.each([
   expect(after[1]).not.toContain("OPENAI_API_KEY");
   expect(await ask(client)).toEqual(["1", ...after]);
   expect(provider.mock.calls.length).toBe(1);
+});
+
+describe("a request under /v1 whose skill is about to ask its model", () => {
+  const body = JSON.stringify({ model: skill, messages });
+  const ask = async (key: string, by: Client) => {
+    const headers = { ...KEYED, "idempotency-key": key };
+    const response = await by.fetch("/v1/chat/completions", { method: "POST", headers, body });
+    return [response.headers.get("x-hull-replayed"), response.status];
+  };
+
+  it("asks nothing, and leaves its key free, if it cannot note that", async () => {
+    const by = new Client({ ...LOCAL, OPENAI_API_KEY: "sk-test" });
+    const provider = refusing();
+    vi.stubGlobal("fetch", provider);
+    const fault = { binding: "DB", method: "prepare", of: "SET effects = 1" } as const;
+    const { answer, faults } = await withFaults(by.env, fault, 100, () => ask("unnoted", by));
+    expect([answer, faults > 0, provider.mock.calls.length]).toEqual([[null, 503], true, 0]);
+    expect(await ask("unnoted", by)).toEqual([null, 400]);
+    expect(await ask("unnoted", by)).toEqual(["1", 400]);
+    expect(provider.mock.calls.length).toBe(1);
+  });
+
+  it("is one for two isolates that get it at once", async () => {
+    const [one, other] = [0, 1].map(() => new Client({ ...LOCAL, OPENAI_API_KEY: "sk-test" }));
+    if (one === undefined || other === undefined) throw new TypeError("no clients");
+    const provider = refusing();
+    vi.stubGlobal("fetch", provider);
+    const answers = await Promise.all([ask("twice", one), ask("twice", other)]);
+    expect(answers.map(([, status]) => status)).toEqual([400, 400]);
+    expect(answers.filter(([replayed]) => replayed === "1")).toHaveLength(1);
+    expect(provider.mock.calls.length).toBe(1);
+  });
+
+  it("asks nothing if another process has taken the request over", async () => {
+    const by = new Client({ ...LOCAL, OPENAI_API_KEY: "sk-test" });
+    const provider = refusing();
+    vi.stubGlobal("fetch", provider);
+    // The other process claims the key at the moment when this one wants to note its effects.
+    const real = by.env.DB;
+    let taken = false;
+    const prepare = (statement: string) => {
+      const own = real.prepare(statement);
+      if (taken || !statement.includes("SET effects = 1")) return own;
+      taken = true;
+      return {
+        bind: (...values: unknown[]) => ({
+          run: async () => {
+            await real.prepare("UPDATE kept_answers SET attempt = 'other' WHERE answer IS NULL").run();
+            return own.bind(...values).run();
+          },
+        }),
+      };
+    };
+    const get = (target: object, name: PropertyKey) => {
+      const value: unknown = Reflect.get(target, name);
+      return name === "prepare" ? prepare : typeof value === "function" ? value.bind(target) : value;
+    };
+    Object.assign(by.env, { DB: new Proxy(real, { get }) });
+    expect(await ask("taken", by)).toEqual([null, 502]);
+    expect([taken, provider.mock.calls.length]).toEqual([true, 0]);
+  });
 });
 
 describe("a script of which nobody knows whether its process began", () => {
