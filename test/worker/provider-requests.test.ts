@@ -57,7 +57,7 @@ beforeAll(() =>
       ...TALKS,
       "tools.json": JSON.stringify(["say", "talk"].map((name) => ({ ...TALK, name }))),
     },
-    due: mockSkill("due", "deadline_ms: 300\n"),
+    due: mockSkill("due", "deadline_ms: 60000\n"),
     long: {
       "SKILL.md":
         "---\nname: long\ndescription: d\nprovider: anthropic\nmodel: claude-sonnet-4-5\nmax_tool_output_bytes: 1048576\n---\nTalk.\n",
@@ -110,6 +110,7 @@ const messages = [{ role: "user", content: "Hi." }];
 const schema = { type: "object", properties: {} };
 const CHAT_TOOL = { type: "function", function: { name: "t", description: "T.", parameters: schema } };
 const OWN_TOOL = { name: "t", description: "T.", parameters: schema };
+const CODE = { type: "code_execution_20250825", name: "code_execution" };
 const MESSAGES_TOOL = { name: "t", description: "T.", input_schema: schema };
 const options = { model: GPT, tools: [OWN_TOOL] };
 const clock = { provider: "openai", model: GPT, skill: "clock" };
@@ -522,16 +523,25 @@ describe("a stream", () => {
   });
 });
 
+/** The answer to a request whose body arrives this much later, in ms. */
+async function late(ms: number, path: string, body: string, type = "text/plain"): Promise<Response> {
+  const now = Date.now.bind(Date);
+  let ahead = 0;
+  vi.spyOn(Date, "now").mockImplementation(() => now() + ahead);
+  const pull = (stream: ReadableStreamDefaultController<Uint8Array>): void => {
+    ahead = ms;
+    stream.enqueue(new TextEncoder().encode(body));
+    stream.close();
+  };
+  const sent = new ReadableStream<Uint8Array>({ pull }, { highWaterMark: 0 });
+  return client
+    .fetch(path, { method: "POST", body: sent, headers: { "content-type": type } })
+    .finally(() => vi.restoreAllMocks());
+}
+
 describe("a call of a skill whose last text is the answer", () => {
   it("has deadline_ms for the whole request, also for the time in which its input arrives", async () => {
-    const input = new ReadableStream<Uint8Array>({
-      async start(stream) {
-        await new Promise((resolve) => setTimeout(resolve, 600));
-        stream.enqueue(new TextEncoder().encode("Hi."));
-        stream.close();
-      },
-    });
-    const answer = await client.fetch("/skills/due", { method: "POST", body: input });
+    const answer = await late(120_000, "/skills/due", "Hi.");
     expect([answer.status, await answer.json()]).toMatchObject([504, { code: "deadline_exceeded" }]);
   });
 
@@ -580,8 +590,43 @@ describe("a call of a skill whose last text is the answer", () => {
     expect(JSON.stringify(request)).not.toContain("<available_skills>");
   });
 
+  it("has no more tokens than the skill and a client of the vendor's API both permit", async () => {
+    const permitted = async (max_tokens: number) => {
+      bodies = [];
+      return (await sent("/v1/messages", { model: "skill/usual", max_tokens, messages })).max_tokens;
+    };
+    expect([await permitted(9), await permitted(99_999)]).toEqual([9, 4096]);
+  });
+
+  it("of a vendor's client has a skill in the system text once: the model cannot load it, too", async () => {
+    const container = { skills: [{ type: "custom", skill_id: "cat" }], injection: "full" };
+    const body = await sent("/v1/messages", { model: CLAUDE, max_tokens: 9, messages, container });
+    expect(JSON.stringify(body.system).split("## Skill: cat")).toHaveLength(2);
+    expect(JSON.stringify(body)).not.toContain("load_skill");
+  });
+
+  it("of a vendor's client has 600 s for the whole request if no skill says less", async () => {
+    const ask = { model: CLAUDE, max_tokens: 9, messages, tools: [CODE] };
+    const statusAfter = async (ms: number) =>
+      (await late(ms, "/v1/messages", JSON.stringify(ask), "application/json")).status;
+    expect([await statusAfter(500_000), await statusAfter(700_000)]).toEqual([200, 504]);
+  });
+
+  it("of a vendor's client has the client's tool instead of Hull's one of the same name, and says so", async () => {
+    const own = { ...MESSAGES_TOOL, name: "bash_code_execution" };
+    const answer = await client.post("/v1/messages", {
+      model: CLAUDE,
+      max_tokens: 9,
+      messages,
+      tools: [CODE, own],
+    });
+    expect([answer.status, answer.headers.get("x-hull-warnings")]).toEqual([200, "option_ignored"]);
+    const sent = Array.from(bodies[0]?.tools as { name: string; description: string }[]);
+    expect(sent.filter(({ name }) => name === own.name)).toMatchObject([{ description: "T." }]);
+  });
+
   it("has a tool of code execution instead of the skill's tool of the same name", async () => {
-    const tools = [{ type: "code_execution_20250825", name: "code_execution" }];
+    const tools = [CODE];
     const body = await sent("/v1/messages", { model: "skill/shells", max_tokens: 9, messages, tools });
     const names = Array.from(body.tools as { name: string }[], ({ name }) => name);
     expect(names).toContain("bash_code_execution");
