@@ -3,8 +3,9 @@
  * which Hull reads options; the compiler requires a text here for each option.
  */
 import type * as z from "zod/mini";
-import { callOptions } from "../llm/options.ts";
-import { runOptions } from "../run/agent/option-shapes.ts";
+import { COMPACTION_DEFAULTS } from "../llm/compaction-options.ts";
+import { CALL_DEFAULTS, callOptions } from "../llm/options.ts";
+import { PROFILES, RUN_DEFAULTS, runOptions } from "../run/agent/option-shapes.ts";
 import { daemonFields } from "../run/request-bodies.ts";
 import { objectOf } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
@@ -65,7 +66,7 @@ const CONVERSATION = {
 } as const satisfies Texts<CallOption>;
 
 const SAMPLING = {
-  max_tokens: { text: "The most tokens of an answer.", default: 16_384 },
+  max_tokens: { text: "The most tokens of an answer." },
   temperature: { text: "Sampling temperature.", otherwise: "not sent, or `[llm.model_defaults]`" },
   top_p: { text: "Nucleus sampling.", otherwise: "the same" },
   top_k: { text: "Sampling among the first `k` tokens.", otherwise: "the same" },
@@ -211,7 +212,6 @@ const TERMS = {
   },
   llm_backoff_ms: {
     text: "Unit of the pauses before repetitions: these are 2, 4, 8, 16, 16, … units long, or up to 20 % longer. A `Retry-After` of up to 30 s replaces a pause; with a longer one Hull does not repeat the call.",
-    default: 2000,
   },
   stream: {
     text: "Whether the provider streams to Hull. The answer to the caller does not depend on it: a stream then has the text of each model call at once.",
@@ -252,7 +252,6 @@ const SKILLS = {
   },
   skill_match: {
     text: "How skills become active, and whether Hull decides again at each turn: `auto`, `metadata`, `host`, `none`. With `top_n: 0`, no skill becomes active by matching. A message that begins with `/slug` loads that skill in any case.",
-    default: { strategy: "auto", top_n: 1, sticky: true },
   },
   skill_catalogue_tokens: {
     text: "The most tokens of the list of skills in the system text.",
@@ -284,10 +283,9 @@ const RUN_TOOLS = {
     otherwise: "no limit",
   },
   tool_retries: { text: "How often Hull repeats a failed tool call.", otherwise: "of the `profile`" },
-  tool_backoff_ms: { text: "The pause before the first repetition; it doubles.", default: 1000 },
+  tool_backoff_ms: { text: "The pause before the first repetition; it doubles." },
   native_tool_fallback: {
     text: "Which tool calls Hull executes if a model writes them into its text although it supports native tool calls: all, those of the first such turn, or none.",
-    default: "allow",
   },
   models: {
     text: "Aliases of models by slot, which [handlers](handlers.md) see as `ctx.models`.",
@@ -297,15 +295,20 @@ const RUN_TOOLS = {
   tool_configs: { text: "Configured values for this run alone: `{<tool>: {<param>: value}}`." },
 } as const satisfies Texts<RunOption>;
 
+/** The numbers of each profile. */
+const profiles = (): string =>
+  Object.entries(PROFILES)
+    .map(([name, numbers]) => `\`${name}\` ${Object.values(numbers).join(", ")}`)
+    .join("; ");
+
 const LOOP = {
   profile: {
-    text: "Defaults of `max_iterations`, `max_nudges`, `tool_retries`, `llm_retries` and `schema_retries`: `tool_using` 50, 3, 0, 3, 0; `researcher` 30, 4, 0, 2, 0; `verifier` 5, 0, 0, 2, 3; `completer` 1, 0, 0, 2, 0.",
-    default: "tool_using",
-    values: ["tool_using", "researcher", "verifier", "completer"],
+    text: `Defaults of \`max_iterations\`, \`max_nudges\`, \`tool_retries\`, \`llm_retries\` and \`schema_retries\`: ${profiles()}.`,
+    values: Object.keys(PROFILES),
   },
   max_iterations: { text: "The most model calls of the run.", otherwise: "of the `profile`" },
-  persistent: { text: "The run continues until the model says the sentinel.", default: false },
-  done_sentinel: { text: "The sentinel.", default: "##DONE##" },
+  persistent: { text: "The run continues until the model says the sentinel." },
+  done_sentinel: { text: "The sentinel." },
   max_nudges: {
     text: "How often in a row Hull nudges a persistent run that answers without a tool call. After the next such turn the run is `stuck`.",
     otherwise: "of the `profile`",
@@ -322,22 +325,18 @@ const LOOP = {
   },
   exit_when_verified: {
     text: "The sentinel counts only if the last call of the tool `run` succeeded: it ended with exit status 0, or its result has `exit_code` 0.",
-    default: false,
   },
   break_unless_phase: {
     text: "The phase of a persistent run: a line `next_phase: X` that names another phase ends the run.",
   },
   loop_detect_warn: {
     text: "If the model repeats a call and gets equal results, Hull adds a hint to the result from the call of this number on. `0` switches off all three options.",
-    default: 2,
   },
   loop_detect_block: {
     text: "From the repeated call of this number on, a remark replaces the result.",
-    default: 3,
   },
   loop_detect_skip: {
     text: "From the repeated call of this number on, Hull does not execute it.",
-    default: 4,
   },
   task_ledger: {
     text: "A list of items that the model sees with each call and updates with the tool `task_ledger`. While an item is neither `done` nor `dropped`, no sentinel counts.",
@@ -350,7 +349,7 @@ const RULES = {
   policy: { text: "The ceiling: [what tools may do](runs.md#what-tools-may-do)." },
   permissions: { text: "Which calls are allowed or denied, by globs or hooks." },
   approval_policy: { text: "Which calls need an approval." },
-  approval_timeout_ms: { text: "How long an approval may take.", default: 86_400_000 },
+  approval_timeout_ms: { text: "How long an approval may take." },
   approval_timeout_s: { text: "`approval_timeout_ms` in seconds." },
 } as const satisfies Texts<RunOption>;
 
@@ -372,11 +371,10 @@ const COMPACTION = {
     text: "Estimated tokens of the conversation.",
     otherwise: "`48000`, less for a small window",
   },
-  keep_first: { text: "How many messages at the beginning stay.", default: 0 },
-  compact_keep_last: { text: "How many messages at the end stay.", default: 12 },
+  keep_first: { text: "How many messages at the beginning stay." },
+  compact_keep_last: { text: "How many messages at the end stay." },
   compact_strategy: {
     text: "How Hull shortens the conversation: see [compaction](runs.md#compaction).",
-    default: "observation_mask",
   },
   hard_limit_tokens: {
     text: "Above this number of tokens Hull always shortens the conversation.",
@@ -384,11 +382,9 @@ const COMPACTION = {
   },
   hard_limit_strategy: {
     text: "How Hull shortens the conversation above `hard_limit_tokens`.",
-    default: "llm",
   },
   tool_output_max_chars: {
     text: "Longer results of tools keep head, tail and lines that look like diagnostics. In a run of a `skill` only `max_tool_output_bytes` of its manifest counts, unless the run has this option.",
-    default: 16_000,
   },
   compact_callback: { text: `${HOOK} that writes the summary, for the strategy \`custom\`.` },
   mask_callback: { text: `${HOOK} that replaces messages, for \`observation_mask\`.` },
@@ -441,11 +437,18 @@ const DAEMON_TEXTS: { readonly [name in DaemonField]-?: OptionText } = {
   webhook: { text: "Who may send events without a key, see [signed events](daemons.md#signed-events)." },
 };
 
+/** The defaults that the code applies; the texts have those of other kinds. */
+const DEFAULTS: { readonly [name: string]: Json } = {
+  ...CALL_DEFAULTS,
+  ...RUN_DEFAULTS,
+  ...COMPACTION_DEFAULTS,
+};
+
 /** The schema of options: types from the shape, meaning from the texts. */
 function described(shape: z.core.$ZodType, texts: { readonly [name: string]: OptionText }): JsonObject {
   const schema = schemaOf(shape);
   const properties = Object.entries(objectOf(schema.properties)).map(([name, property]) => {
-    const { text = "", default: fallback, values, schema: own } = texts[name] ?? {};
+    const { text = "", default: fallback = DEFAULTS[name], values, schema: own } = texts[name] ?? {};
     const type = own ?? (values === undefined ? objectOf(property) : { enum: [...values] });
     const given = fallback === undefined ? {} : { default: fallback };
     return [name, { ...type, description: text, ...given }];
@@ -486,7 +489,12 @@ export function optionGroups(): { calls: OptionGroup[]; runs: OptionGroup[]; dae
       title,
       options: Object.entries(texts).map(([name, text]) => {
         const property = objectOf(objectOf(schema.properties)[name]);
-        return { name, schema: property, text };
+        const { [name]: fallback } = DEFAULTS;
+        return {
+          name,
+          schema: property,
+          text: fallback === undefined ? text : { default: fallback, ...text },
+        };
       }),
     }));
   return {

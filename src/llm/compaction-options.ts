@@ -31,26 +31,36 @@ export function compactionShapes() {
   };
 }
 
-const given = z.lazy(() => z.object(compactionShapes()));
-export type CompactionGiven = z.infer<typeof given>;
+const givenShape = z.lazy(() => z.object(compactionShapes()));
+export type CompactionGiven = z.infer<typeof givenShape>;
+
+/** What holds if the options do not say it. */
+export const COMPACTION_DEFAULTS = {
+  keep_first: 0,
+  compact_keep_last: 12,
+  compact_strategy: "observation_mask",
+  hard_limit_strategy: "llm",
+  tool_output_max_chars: 16_000,
+} as const satisfies Partial<CompactionGiven>;
 
 /**
  * The options with defaults filled in. `compaction` wins over the single options; a strategy there switches compaction
  * on, unless `auto_compact` says never.
  */
-export function compactionOptions(options: CompactionGiven): CompactionOptions {
+export function compactionOptions(given: CompactionGiven): CompactionOptions {
+  const options = { ...COMPACTION_DEFAULTS, ...given };
   const group = options.compaction ?? {};
   const named = meaningOf(group.strategy);
-  const { strategy = options.compact_strategy ?? "observation_mask", ...further } = named;
+  const { strategy = options.compact_strategy, ...further } = named;
   return {
     auto: options.auto_compact ?? null,
     threshold_tokens: group.threshold ?? options.compact_threshold ?? null,
-    keep_first: group.keep_first ?? options.keep_first ?? 0,
-    keep_last: group.keep_last ?? options.compact_keep_last ?? 12,
+    keep_first: group.keep_first ?? options.keep_first,
+    keep_last: group.keep_last ?? options.compact_keep_last,
     strategy,
     hard_limit_tokens: group.hard_limit_tokens ?? options.hard_limit_tokens ?? null,
-    hard_limit_strategy: group.hard_limit_strategy ?? options.hard_limit_strategy ?? "llm",
-    tool_output_max_chars: group.tool_output_max_chars ?? options.tool_output_max_chars ?? 16_000,
+    hard_limit_strategy: group.hard_limit_strategy ?? options.hard_limit_strategy,
+    tool_output_max_chars: group.tool_output_max_chars ?? options.tool_output_max_chars,
     compact_callback: options.compact_callback ?? null,
     mask_callback: options.mask_callback ?? null,
     compress_callback: options.compress_callback ?? null,

@@ -3,6 +3,7 @@ import * as z from "zod/mini";
 import { checked, type Fault, faultsIn, MAX_FAULTS } from "../engine/fault.ts";
 import { once } from "../memo.ts";
 import { reservedMembers } from "../model/reserved.ts";
+import { MAX_MS } from "../skill/field-kinds.ts";
 import { isObject, withoutNulls } from "../skill/json.ts";
 import { anyJson, jsonObject } from "../skill/json-shape.ts";
 import type { JsonObject } from "../skill/manifest.ts";
@@ -15,8 +16,8 @@ const maybe = z.exactOptional;
 /** The fault of a value that is neither a text nor a list of texts. */
 export const TEXTS = "must be a string or a list of strings";
 
-/** The longest time of a timer, in ms. */
-const MAX_TIMER_MS = 2_147_483_647;
+/** What Hull takes if a call does not say it. */
+export const CALL_DEFAULTS = { max_tokens: 16_384, llm_backoff_ms: 2000 } as const;
 
 /** The shape of every option. Any other key is a provider's name, with that provider's own part of the request. */
 function shapes() {
@@ -68,11 +69,11 @@ function shapes() {
     tool_examples: maybe(text),
     cache: maybe(flag),
     stream: maybe(flag),
-    timeout_ms: maybe(z.int().check(z.positive(), z.maximum(MAX_TIMER_MS))),
-    idle_timeout_ms: maybe(z.int().check(z.positive(), z.maximum(MAX_TIMER_MS))),
+    timeout_ms: maybe(z.int().check(z.positive(), z.maximum(MAX_MS))),
+    idle_timeout_ms: maybe(z.int().check(z.positive(), z.maximum(MAX_MS))),
     // The same two in seconds, under Harn's names.
-    timeout: maybe(number.check(z.positive(), z.maximum(MAX_TIMER_MS / 1000))),
-    idle_timeout: maybe(number.check(z.positive(), z.maximum(MAX_TIMER_MS / 1000))),
+    timeout: maybe(number.check(z.positive(), z.maximum(MAX_MS / 1000))),
+    idle_timeout: maybe(number.check(z.positive(), z.maximum(MAX_MS / 1000))),
     prefill: maybe(text),
     messages: maybe(z.array(messageShape)),
     transcript: maybe(transcriptShape),

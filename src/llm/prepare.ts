@@ -9,7 +9,7 @@ import { present } from "../skill/json.ts";
 import type { JsonObject, ModelTarget } from "../skill/manifest.ts";
 import type { ExchangeOptions, LlmHost, ModelChoice } from "./host.ts";
 import { readMessages } from "./messages.ts";
-import type { CallOptions } from "./options.ts";
+import { CALL_DEFAULTS, type CallOptions } from "./options.ts";
 import { notOneOf, type Structured } from "./structured.ts";
 import { readThinking } from "./thinking.ts";
 import { transcriptHistory } from "./transcript-history.ts";
@@ -23,8 +23,6 @@ export interface CallInput {
   /** Models whose providers have refused to search tools in this session. Absent: none. */
   refused_searches?: string[];
 }
-
-const DEFAULT_MAX_TOKENS = 16_384;
 
 /** All faults of a body, as one error. */
 export const refused = (errors: readonly Fault[]) =>
@@ -128,7 +126,7 @@ export function exchangeTerms(options: CallOptions, host: LlmHost): ExchangeTerm
   return {
     declared: { vision, audio, pdf },
     retries: options.llm_retries ?? 2,
-    backoff_ms: options.llm_backoff_ms ?? 2000,
+    backoff_ms: options.llm_backoff_ms ?? CALL_DEFAULTS.llm_backoff_ms,
     timeout_ms: timeout_ms ?? (seconds ?? DEFAULT_TIMEOUT_S) * 1000,
     // The default is less than an answer of the default length takes at the speed of a large model.
     whole: timeout_ms !== undefined || seconds !== undefined,
@@ -183,7 +181,7 @@ export function settingsFor(
 
 /** Without an explicit `max_tokens`, the budget's limit of output tokens applies. */
 function maxTokens(options: CallOptions): number {
-  return options.max_tokens ?? options.budget?.max_output_tokens ?? DEFAULT_MAX_TOKENS;
+  return options.max_tokens ?? options.budget?.max_output_tokens ?? CALL_DEFAULTS.max_tokens;
 }
 
 /** Explicit options win over the model's configuration; an empty `stop` counts as unset. */

@@ -6,9 +6,10 @@ import { compactionShapes } from "../../llm/compaction-options.ts";
 import { parseSparse, TEXTS } from "../../llm/options.ts";
 import { once } from "../../memo.ts";
 import { BOT_ID } from "../../skill/config/given.ts";
-import { MAX_AHEAD_MS } from "../../skill/field-kinds.ts";
+import { MAX_AHEAD_MS, MAX_MS } from "../../skill/field-kinds.ts";
 import { textsIn, withoutNulls } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { MAX_MCP_TIMEOUT_MS } from "../../skill/mcp-server-name.ts";
 import { approvalPolicyShape, permissionsShape, policyShape } from "../../skill/policy.ts";
 import { WORKSPACE_LIMITS } from "../../tool/workspace-path.ts";
 
@@ -44,7 +45,7 @@ function shapes() {
                 name: text,
                 url: maybe(text),
                 tools: maybe(texts),
-                timeout_ms: maybe(z.int().check(z.gte(1), z.lte(600_000))),
+                timeout_ms: maybe(z.int().check(z.gte(1), z.lte(MAX_MCP_TIMEOUT_MS))),
               }),
             ],
             "must be a name of hull.toml, or {name, url?, tools?, timeout_ms?}",
@@ -65,7 +66,7 @@ function shapes() {
     nudge: maybe(text),
     parallel_tool_calls: maybe(flag),
     sub_agents: maybe(flag),
-    deadline_ms: maybe(z.int().check(z.gte(1), z.lte(2_147_483_647))),
+    deadline_ms: maybe(z.int().check(z.gte(1), z.lte(MAX_MS))),
     tool_retries: maybe(count),
     tool_backoff_ms: maybe(count),
     turn_policy: maybe(
@@ -145,6 +146,29 @@ function shapes() {
     ),
   };
 }
+
+/** What a run does if its options do not say it. */
+export const RUN_DEFAULTS = {
+  profile: "tool_using",
+  skill_match: { strategy: "auto", top_n: 1, sticky: true },
+  persistent: false,
+  done_sentinel: "##DONE##",
+  tool_backoff_ms: 1000,
+  loop_detect_warn: 2,
+  loop_detect_block: 3,
+  loop_detect_skip: 4,
+  exit_when_verified: false,
+  native_tool_fallback: "allow",
+  approval_timeout_ms: 86_400_000,
+} as const satisfies Partial<RunOptions>;
+
+/** What the options leave out, by the option `profile`. */
+export const PROFILES = {
+  tool_using: { max_iterations: 50, max_nudges: 3, tool_retries: 0, llm_retries: 3, schema_retries: 0 },
+  researcher: { max_iterations: 30, max_nudges: 4, tool_retries: 0, llm_retries: 2, schema_retries: 0 },
+  verifier: { max_iterations: 5, max_nudges: 0, tool_retries: 0, llm_retries: 2, schema_retries: 3 },
+  completer: { max_iterations: 1, max_nudges: 0, tool_retries: 0, llm_retries: 2, schema_retries: 0 },
+} as const;
 
 const schema = once(() => z.object(shapes()));
 /** The options that only runs have. */

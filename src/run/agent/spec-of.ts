@@ -4,27 +4,15 @@ import type { LedgerItem, TaskLedger } from "../../engine/agent/task-ledger.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
 import { compactionOptions } from "../../llm/compaction-options.ts";
 import { refusedOption } from "../../llm/prepare.ts";
-import { listOf, type RunOptions } from "./option-shapes.ts";
+import { listOf, PROFILES, RUN_DEFAULTS, type RunOptions } from "./option-shapes.ts";
 
-interface Profile {
-  max_iterations: number;
-  max_nudges: number;
-  llm_retries: number;
-  schema_retries: number;
-}
-
-const PROFILES = new Map<string, Profile>([
-  ["tool_using", { max_iterations: 50, max_nudges: 3, llm_retries: 3, schema_retries: 0 }],
-  ["researcher", { max_iterations: 30, max_nudges: 4, llm_retries: 2, schema_retries: 0 }],
-  ["verifier", { max_iterations: 5, max_nudges: 0, llm_retries: 2, schema_retries: 3 }],
-  ["completer", { max_iterations: 1, max_nudges: 0, llm_retries: 2, schema_retries: 0 }],
-]);
+type Profile = Readonly<Record<keyof (typeof PROFILES)["tool_using"], number>>;
 
 /** @throws InvalidRequest if the name is not one of the four */
-export function profileOf(name = "tool_using"): Profile {
-  const profile = PROFILES.get(name);
+export function profileOf(name: string = RUN_DEFAULTS.profile): Profile {
+  const profile = new Map<string, Profile>(Object.entries(PROFILES)).get(name);
   if (profile !== undefined) return profile;
-  const known = [...PROFILES.keys()].join(", ");
+  const known = Object.keys(PROFILES).join(", ");
   throw new InvalidRequest({ option: "profile", detail: `profile must be one of ${known}; got "${name}".` });
 }
 
@@ -38,33 +26,34 @@ type SpecInputs = Pick<
 };
 
 /** Makes a run's specification from its options and fills in the defaults. @throws InvalidRequest */
-export function specOf(options: RunOptions, { profile, policies, ...parts }: SpecInputs): AgentSpec {
+export function specOf(given: RunOptions, { profile, policies, ...parts }: SpecInputs): AgentSpec {
+  const options = { ...RUN_DEFAULTS, ...given };
   // The members of its own come first: V8 defines those after a spread one by one.
   return {
     tool_search: null,
     tool_examples: null,
     tool_choice: null,
-    skill_match: { strategy: "auto", top_n: 1, sticky: true, ...options.skill_match },
+    skill_match: { ...RUN_DEFAULTS.skill_match, ...given.skill_match },
     working_files: listOf(options.working_files),
-    persistent: options.persistent ?? false,
-    done_sentinel: options.done_sentinel ?? "##DONE##",
+    persistent: options.persistent,
+    done_sentinel: options.done_sentinel,
     max_iterations: options.max_iterations ?? profile.max_iterations,
     max_nudges: options.max_nudges ?? profile.max_nudges,
     nudge: options.nudge ?? null,
-    tool_retries: options.tool_retries ?? 0,
-    tool_backoff_ms: options.tool_backoff_ms ?? 1000,
+    tool_retries: options.tool_retries ?? profile.tool_retries,
+    tool_backoff_ms: options.tool_backoff_ms,
     turn_policy: turnPolicy(options),
     stop_after_successful_tools: options.stop_after_successful_tools ?? [],
     require_successful_tools: options.require_successful_tools ?? [],
     loop_detect: {
-      warn: options.loop_detect_warn ?? 2,
-      block: options.loop_detect_block ?? 3,
-      skip: options.loop_detect_skip ?? 4,
+      warn: options.loop_detect_warn,
+      block: options.loop_detect_block,
+      skip: options.loop_detect_skip,
     },
-    exit_when_verified: options.exit_when_verified ?? false,
+    exit_when_verified: options.exit_when_verified,
     token_budget: options.token_budget ?? null,
     total_budget_usd: null,
-    native_tool_fallback: options.native_tool_fallback ?? "allow",
+    native_tool_fallback: options.native_tool_fallback,
     break_unless_phase: options.break_unless_phase ?? null,
     task_ledger: taskLedger(options),
     context_callback: options.context_callback ?? options.context_filter ?? null,
@@ -72,7 +61,7 @@ export function specOf(options: RunOptions, { profile, policies, ...parts }: Spe
     policies: {
       approval_policy: options.approval_policy ?? null,
       permissions: options.permissions ?? null,
-      approval_timeout_s: approvalSeconds(options),
+      approval_timeout_s: approvalSeconds(given),
       ...policies,
     },
     compaction: compaction(options),
@@ -87,7 +76,7 @@ export function specOf(options: RunOptions, { profile, policies, ...parts }: Spe
 
 function approvalSeconds({
   approval_timeout_ms: ms,
-  approval_timeout_s: seconds = 86_400,
+  approval_timeout_s: seconds = RUN_DEFAULTS.approval_timeout_ms / 1000,
 }: RunOptions): number {
   return ms === undefined ? seconds : ms / 1000;
 }
