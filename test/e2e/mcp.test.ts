@@ -361,12 +361,15 @@ describe.each(["2025-11-25", "2026-07-28"])("a client of %s that cancels a call"
     // Both clients count their requests from the same number.
     const kept = call(other, "waits", { input: file });
     const begun = Promise.withResolvers<void>();
-    const options = followed
-      ? { signal: left.signal, onprogress: () => begun.resolve() }
-      : { signal: left.signal };
+    let told = "";
+    const onprogress = ({ message = "" }: { message?: string | undefined }) => {
+      told += message.replace("still running", "");
+      if (told === "begun") begun.resolve();
+    };
+    const options = followed ? { signal: left.signal, onprogress } : { signal: left.signal };
     const called = call(client, "hangs", { input: "" }, options).catch(() => "cancelled");
     await running("sleep 83.1");
-    // Progress that is under way when the client cancels has a token that the SDK no longer knows.
+    // Progress that is under way when the client cancels has a token that the SDK no longer knows. A word may come in parts.
     if (followed) await begun.promise;
     left.abort();
     expect(await called).toBe("cancelled");
