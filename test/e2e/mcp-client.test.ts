@@ -174,7 +174,8 @@ describe.each<[string, Way]>([
     await run("plain", { name: "my_docs__echo", arguments: { text: "1" } });
     remote.asked.length = 0;
     await run("plain", { name: "my_docs__echo", arguments: { text: "2" } });
-    expect(remote.asked).toEqual(["/stateless tools/call"]);
+    // Hull ends the sessions at the other server after the answers of the tests before.
+    expect(remote.asked.filter((one) => one !== "/stateful DELETE")).toEqual(["/stateless tools/call"]);
   });
 
   test("follows a redirect to a permitted address", async () => {

@@ -1,5 +1,5 @@
 /** MCP servers that runs name, and that skills bind, against servers of the official SDK (docs/mcp.md). */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { type FakeProvider, startFakeProvider } from "../support/fake-provider.ts";
 import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
@@ -60,6 +60,20 @@ beforeEach(() => {
   remote.asked.length = 0;
   remote.holds = false;
 });
+
+/** How often the server that keeps sessions was asked so. */
+const askedToKeep = (what: string) => remote.asked.filter((one) => one === `/stateful ${what}`).length;
+/** Waits until each session that was opened there has ended: Hull ends it after the answer. */
+async function tidy(): Promise<number> {
+  const opened = askedToKeep("initialize");
+  await until(
+    () => askedToKeep("DELETE"),
+    (ended) => ended === opened,
+  );
+  return opened;
+}
+// An end that comes later would be among the requests of the next test.
+afterEach(tidy);
 
 const approvals = z.tuple([z.object({ id: z.string(), arguments_digest: z.string() })]);
 type Call = { name: string; arguments: object };
@@ -232,25 +246,16 @@ describe("mcp_servers", () => {
     const approval_policy = { require_approval: ["keeper__echo"] };
     const waiting = await json(await again({ mcp_servers: ["keeper"], approval_policy }));
     expect(waiting.status).toBe("awaiting_approval");
-    const asked = (what: string) => remote.asked.filter((one) => one === `/stateful ${what}`).length;
-    const tidy = async () => {
-      const opened = asked("initialize");
-      await until(
-        async () => asked("DELETE"),
-        (ended) => ended === opened,
-      );
-      return opened;
-    };
     expect(await tidy()).toBeGreaterThanOrEqual(2);
     const { data } = await json(await hull.call("/sessions/tidy/approvals"));
     const [{ id, arguments_digest }] = approvals.parse(data);
-    const before = asked("tools/call");
+    const before = askedToKeep("tools/call");
     await hull.post(`/sessions/tidy/approvals/${id}`, { decision: "approve", arguments_digest });
     await until(
       async () => json(await hull.call(`${runs}/${waiting.run_id}`)),
       ({ status }) => status === "done",
     );
-    expect(asked("tools/call")).toBe(before + 1);
+    expect(askedToKeep("tools/call")).toBe(before + 1);
     expect(await tidy()).toBeGreaterThanOrEqual(3);
   });
 
