@@ -69,6 +69,12 @@ test("a session's run counts each call once, whatever died or was cancelled in t
       headers: { ...headers, "content-type": "application/json", prefer: "respond-async" },
     });
   const get = async (path: string) => json(await hull.call(path, undefined, { headers }));
+  /** The run in the list of all runs, which learns of its end a moment later. */
+  const listed = (id: unknown) =>
+    until(
+      () => get(`/runs/${id}`),
+      ({ settled_at }) => typeof settled_at === "string",
+    );
   await post("/sessions", { id: "killed" });
   const options = {
     provider: "anthropic",
@@ -100,7 +106,7 @@ test("a session's run counts each call once, whatever died or was cancelled in t
     status: "done",
     result: { iterations: 2, input_tokens: 300, output_tokens: 30 },
   });
-  expect(await get(`/runs/${begun.run_id}`)).toMatchObject({ input_tokens: 300, output_tokens: 30 });
+  expect(await listed(begun.run_id)).toMatchObject({ input_tokens: 300, output_tokens: 30 });
   // The lost call keeps what it reserved.
   expect(await taken()).toEqual([300, 30, 1000]);
   const trace: { data: { usage?: Tokens }[] } = JSON.parse(JSON.stringify(await get(`${path}/trace`)));
@@ -118,5 +124,5 @@ test("a session's run counts each call once, whatever died or was cancelled in t
   // The prompt as the provider counted it, and an estimate of what came.
   await until(taken, ([, , reserved]) => reserved === 1000);
   expect(await taken()).toEqual([350, 32, 1000]);
-  expect(await get(`/runs/${cancelled.run_id}`)).toMatchObject({ state: "cancelled", input_tokens: 0 });
+  expect(await listed(cancelled.run_id)).toMatchObject({ state: "cancelled", input_tokens: 0 });
 });

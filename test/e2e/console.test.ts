@@ -9,6 +9,7 @@ import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { faultsOf, look, type Opened, openPage, startBrowser } from "../support/browser.ts";
 import { ADMIN, commonHull } from "../support/common-hull.ts";
 import { json } from "../support/hull-dev.ts";
+import { until } from "../support/runner.ts";
 import { kill, sharedHull } from "../support/shared.ts";
 
 const marks = await mkdtemp(join(tmpdir(), "hull-console-"));
@@ -55,9 +56,12 @@ async function says(page: Page, text: string): Promise<void> {
   });
 }
 
-/** The id of the one run of a session. */
+/** The id of the one run of a session. The list of all runs has it a moment after it began. */
 async function runOf(session: string): Promise<string> {
-  const { data } = await json<{ data: { id: string }[] }>(await hull.call(`/runs?session=${session}`));
+  const { data } = await until(
+    async () => json<{ data: { id: string }[] }>(await hull.call(`/runs?session=${session}`)),
+    (found) => found.data.length > 0,
+  );
   return data[0]?.id ?? expect.fail(`${session} has no run in the index`);
 }
 

@@ -31,6 +31,11 @@ test("a session is listed, shown, sent a message, read as a log, and removed", a
   await run("counter", [{ text: "hello there" }]);
   expect((await started("sessions", "ls")).output).toMatch(/^ID +STATE .*\ncounter +active /);
   const own = ["--session", "counter", "--status", "done"];
+  // The list of all runs learns of an end a moment later.
+  await until(
+    () => cli("runs", ...own),
+    ({ output }) => output.includes("run_"),
+  );
   expect((await started("runs", ...own, "--model", "mock/mock")).output).toMatch(
     /^ID +KIND +STATUS .*\nrun_\w+ +run +done .* mock\/mock +counter +\S+\n$/,
   );
