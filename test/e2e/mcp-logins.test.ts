@@ -207,7 +207,7 @@ test("when the login has ended for good, the call says what to do, and so do lis
     needs_login: true,
     failure: expect.stringContaining("invalid_grant"),
   });
-  expect(hull.output()).toContain("mcp_login_lost");
+  await hull.printed(/mcp_login_lost/);
   expect(await json(await hull.call("/readyz"))).toMatchObject({ status: "ok", mcp: "mcp_login_needed" });
   expect(await login()).toMatchObject({ code: 0 });
   expect((await call()).told).toContain("found Ada");
