@@ -41,7 +41,9 @@ const { hull } = await commonHull({
   ),
   "upstream/SKILL.md":
     "---\nname: upstream\ndescription: Test.\nproxy: https://up.example/\nheaders: {x-key: 'Bearer ${UPSTREAM_KEY}'}\n---\nTest.\n",
-  ...py("late", "import time\nprint('begun')\ntime.sleep(93.1)\n", "timeout_ms: 3000\n"),
+  // Says so at once: the time limit counts the start of an interpreter, too.
+  "late/SKILL.md":
+    "---\nname: late\ndescription: Test.\nrun: [sh, -c, 'echo begun; sleep 93.1']\ntimeout_ms: 3000\n---\nTest.\n",
   ...py("json", "print('{\"a\": 1}')\n", "output: json\n"),
   ...py("bad-json", "print('nope')\n", "output: json\n"),
   ...py("endless", "import os\nwhile True: os.write(1, b'x' * 65536)\n", "max_output_bytes: 1000000\n"),

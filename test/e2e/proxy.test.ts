@@ -36,12 +36,16 @@ const upstream = createServer(async (request, response) => {
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 const notFound = (response: ServerResponse): void => void response.writeHead(404).end("nothing here");
 
-/** Sends five bytes, and is gone after so many ms. */
+/** Sends five bytes, and is gone after so many ms; 0: once they are sent. */
 const dies =
   (ms: number, headers: Record<string, string> = {}) =>
   async (response: ServerResponse): Promise<void> => {
-    response.writeHead(200, { "content-type": "text/plain", ...headers }).write("begin");
-    await pause(ms);
+    const sent = Promise.withResolvers<void>();
+    response
+      .writeHead(200, { "content-type": "text/plain", ...headers })
+      .write("begin", () => sent.resolve());
+    await sent.promise;
+    if (ms > 0) await pause(ms);
     response.destroy();
   };
 
@@ -89,7 +93,7 @@ const ANSWERS: Record<string, (response: ServerResponse) => unknown> = {
     r.end();
   },
   "/stall": (r) => r.writeHead(200, { "content-type": "text/event-stream" }).write("data: 0\n\n"),
-  "/dies-at-once": dies(30),
+  "/dies-at-once": dies(0),
   "/dies-early": dies(100),
   "/dies-late": dies(1000),
   "/dies-early-short": dies(100, { "content-length": "100" }),

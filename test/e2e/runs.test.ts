@@ -40,8 +40,7 @@ tools:
 Look.
 `,
   // Two calls that each wait for the other one.
-  "looker/look.sh":
-    '#!/bin/sh\ntouch "$1"; n=0\nwhile [ ! -e "$3" ] && [ $n -lt 80 ]; do sleep 0.05; n=$((n+1)); done\n[ -e "$3" ] && echo met\n',
+  "looker/look.sh": '#!/bin/sh\ntouch "$1"; until [ -e "$3" ]; do sleep 0.05; done; echo met\n',
   "flaky/SKILL.md": `---
 name: flaky
 description: Fails at first

@@ -58,7 +58,7 @@ ${ASK_ALL}import json, sys
 print(json.dumps(ask(json.load(sys.stdin)["urls"])))
 `,
     "once.py":
-      "import urllib.request as u\ndef handler(a):\n    return u.urlopen(a['url'], timeout=2).read().decode()\n",
+      "import urllib.request as u\ndef handler(a):\n    return u.urlopen(a['url'], timeout=a['seconds']).read().decode()\n",
     "direct.py":
       "import urllib.request as u\ndef handler(a):\n    return u.build_opener(u.ProxyHandler({})).open(a['url'], timeout=5).read().decode()\n",
     "nobody.py":
@@ -240,9 +240,9 @@ describe("a runner that enforces what tools declare", () => {
 // Where a network of its own can be made: as root, or with unprivileged user namespaces.
 describe.runIf(canUnshareNetwork())("a tool that lists hosts", () => {
   const listed = { tool: { network: { hosts: ["api.example.com", "*.example.org"] } } };
-  const ask = async (script: string, to: string) => {
+  const ask = async (script: string, to: string, seconds = 60) => {
     asked = [];
-    const { value, said } = await callScript(runner, files, script, { url: to }, listed);
+    const { value, said } = await callScript(runner, files, script, { url: to, seconds }, listed);
     return `${JSON.stringify(value)} ${said}`;
   };
 
@@ -286,7 +286,7 @@ describe.runIf(canUnshareNetwork())("a tool that lists hosts", () => {
 
   test("an answer that breaks off breaks off for the tool, and the proxy drops what the tool no longer waits for", async () => {
     expect(await ask("once.py", "http://api.example.com/broken")).toMatch(/IncompleteRead/);
-    expect(await ask("once.py", "http://api.example.com/silent")).toMatch(/timed out/);
+    expect(await ask("once.py", "http://api.example.com/silent", 2)).toMatch(/timed out/);
     await until(
       () => asked,
       (seen) => seen.includes("the client left"),
