@@ -89,13 +89,16 @@ test("400 aborted executions: cancelled, cut, dropped, timed out; no process, no
       (left) => left.length === 0,
     );
     // What is kept: pipes without a user.
-    const pipes = await readdir(Pipes.directory(runner.stateDir, false), { recursive: true });
-    expect(pipes.filter((name) => /input|call/.test(name))).toEqual([]);
-    const { pid } = runner.process;
-    const open = await Promise.all(
-      (await readdir(`/proc/${pid}/fd`)).map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => "")),
+    await until(
+      () => readdir(Pipes.directory(runner.stateDir, false), { recursive: true }),
+      (pipes) => !pipes.some((name) => /input|call/.test(name)),
     );
-    expect(open.filter((path) => path.endsWith("(deleted)"))).toEqual([]);
+    const { pid } = runner.process;
+    const open = async () =>
+      Promise.all(
+        (await readdir(`/proc/${pid}/fd`)).map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => "")),
+      );
+    await until(open, (paths) => !paths.some((path) => path.endsWith("(deleted)")));
     expect((await run(runner, files, { argv: ["echo", "well"] })).stdout.toString()).toBe("well\n");
     expect(await runner.kill("SIGTERM")).toBe(0);
     expect((await readdir(runner.stateDir)).sort()).toEqual(["bundles", "journal", "secret"]);
