@@ -94,7 +94,11 @@ test("tasks are listed, shown, waited for, given more to do and closed", async (
   const { id } = await json<{ id: string }>(begun);
   const tasks = (...words: string[]) => cli("tasks", ...words);
   expect(await tasks("wait", id, "--timeout", "30")).toEqual({ code: 0, output: "one\n" });
-  expect((await started("tasks", "ls")).output).toMatch(new RegExp(`^${id} +counter +stage +completed`, "m"));
+  // The list learns of an end a moment later.
+  await until(
+    () => started("tasks", "ls"),
+    ({ output }) => new RegExp(`^${id} +counter +stage +completed`, "m").test(output),
+  );
   expect((await tasks("send", id, "Count on.")).output).toMatch(/^cycles +2$/m);
   expect(await tasks("wait", id)).toEqual({ code: 0, output: "two\n" });
   expect((await tasks("close", id)).output).toMatch(/^status +cancelled$/m);
@@ -128,7 +132,11 @@ test("workflows are run from a file or by name, shown, explained and forked", as
     ),
   });
   const [id = ""] = /wf_\w+/.exec(ran.output) ?? [];
-  expect((await workflow("ls")).output).toMatch(new RegExp(`^${id} +workflow +completed`, "m"));
+  // The list learns of an end a moment later.
+  await until(
+    () => workflow("ls"),
+    ({ output }) => new RegExp(`^${id} +workflow +completed`, "m").test(output),
+  );
   expect((await workflow("show", id)).output).toMatch(/^b +stage +success +success +1/m);
   expect(await workflow("explain", id)).toEqual({ code: 0, output: "The run has completed.\n" });
   const fork = await workflow("fork", id, "--from", "b", "--json");
