@@ -113,7 +113,7 @@ test("S11: ignored files of either root rebuild nothing, a skill's own file that
   await hull.write("../over/only/.env", "A=1");
   await hull.write("../over/only/state.json", "{}");
   const printed = await hull.printed(/Reloaded.*\n/, at);
-  expect(printed.match(/Reloaded.*/g)).toEqual(["Reloaded: 5 skills; changed only"]);
+  expect(printed.match(/Reloaded.*/g)).toEqual(["Reloaded: 4 skills; changed only"]);
   const after = await versions();
   expect(Object.keys(after).filter((slug) => after[slug] !== before[slug])).toEqual(["only"]);
 });
