@@ -133,11 +133,14 @@ function answerJson(prompt: string, result: ToolResultMessage | null): string {
   );
 }
 
-const wordCount = (text: string): number => text.split(/\s+/).filter((word) => word !== "").length;
+const wordCount = (text: string): number => text.match(/\S+/g)?.length ?? 0;
 
-/** The beginning of a text, without the sentinel that would end a run. */
+/** The beginning of a text, without the sentinel that would end a run. A character has at most two UTF-16 units. */
 const echo = (text: string): string =>
-  Array.from(text).slice(0, ECHO_CHARACTERS).join("").replaceAll(DONE, "");
+  Array.from(text.slice(0, 2 * ECHO_CHARACTERS))
+    .slice(0, ECHO_CHARACTERS)
+    .join("")
+    .replaceAll(DONE, "");
 
 function lastPrompt(messages: readonly Message[]): string {
   const message = messages.findLast((m) => m.role === "user");
