@@ -1,38 +1,53 @@
 /** `hullrun/client`: the HTTP API for programs in browsers, on servers and at the edge (docs/client.md). */
 
 import type {
-  CallRequest,
-  CallResult,
   Card,
   Execution,
   IndexedRun,
+  RunFigures,
   RunRequest,
   RunResult,
   StoredFile,
-  StructuredRequest,
-  StructuredResult,
+  ToolConfig,
 } from "../../typed/client/api.d.ts";
 import { SkillAnswer } from "./answer.ts";
+import { BudgetsClient } from "./budgets.ts";
 import { DaemonClient, DaemonsClient } from "./daemons.ts";
 import { HullConnectionError, HullError } from "./error.ts";
-import { EventStream, type HullEvent } from "./event-stream.ts";
+import { EventStream } from "./event-stream.ts";
+import { ExecutionsClient, executionStream, skillAnswer } from "./executions.ts";
 import { inputBody, inputQuery, type SkillInput } from "./input.ts";
+import { ModelsClient } from "./models.ts";
 import { SessionClient, SessionsClient } from "./sessions.ts";
+import { TaskClient, TasksClient } from "./tasks.ts";
 import {
   type Body,
   type Call,
   type CallSettings,
+  call,
+  type Filter,
   type HullOptions,
+  type Item,
   idempotent,
+  type Json,
   posts,
   type RunSettings,
-  reads,
   Transport,
 } from "./transport.ts";
+import { WorkflowRunClient, WorkflowsClient } from "./workflows.ts";
 
 export type * from "../../typed/client/api.d.ts";
-export type { CallSettings, HullEvent, HullOptions, RunSettings, SkillInput };
-export { DaemonClient, EventStream, HullConnectionError, HullError, SessionClient, SkillAnswer };
+export type { CallSettings, HullOptions, RunSettings, SkillInput };
+export {
+  DaemonClient,
+  EventStream,
+  HullConnectionError,
+  HullError,
+  SessionClient,
+  SkillAnswer,
+  TaskClient,
+  WorkflowRunClient,
+};
 
 /** Settings of skill calls. */
 export interface SkillSettings extends RunSettings {
@@ -44,8 +59,8 @@ export interface SkillSettings extends RunSettings {
   method?: "GET" | "POST";
 }
 
-/** Which runs to list. @see docs/http.md */
-export type RunFilter = { [name in "state" | "kind" | "name" | "session" | "model" | "code"]?: string };
+/** Which runs to list. */
+export type RunFilter = Filter<"GET /runs">;
 
 /** The content of the last event of a skill's stream. */
 export interface SkillDone {
@@ -60,6 +75,10 @@ export class Hull {
   readonly daemons: DaemonsClient;
   readonly files: FilesClient;
   readonly llm: ModelsClient;
+  readonly tasks: TasksClient;
+  readonly workflows: WorkflowsClient;
+  readonly executions: ExecutionsClient;
+  readonly budgets: BudgetsClient;
   readonly #transport: Transport;
 
   constructor(options: HullOptions = {}) {
@@ -68,6 +87,10 @@ export class Hull {
     this.daemons = new DaemonsClient(this.#transport);
     this.files = new FilesClient(this.#transport);
     this.llm = new ModelsClient(this.#transport);
+    this.tasks = new TasksClient(this.#transport);
+    this.workflows = new WorkflowsClient(this.#transport);
+    this.executions = new ExecutionsClient(this.#transport);
+    this.budgets = new BudgetsClient(this.#transport);
   }
 
   /**
@@ -75,10 +98,7 @@ export class Hull {
    * @param skill its slug, or its route if the manifest sets one (`/reports/daily`)
    */
   async run(skill: string, input?: SkillInput, settings: SkillSettings = {}): Promise<SkillAnswer> {
-    return this.#transport.send(this.#skill(skill, input, settings), settings, async (response) => {
-      const bytes = new Uint8Array(await response.arrayBuffer());
-      return new SkillAnswer(bytes, response.headers);
-    });
+    return this.#transport.send(this.#skill(skill, input, settings), settings, skillAnswer);
   }
 
   /** Runs a skill and follows its events. Leaving the stream before its end stops the run. */
@@ -88,18 +108,32 @@ export class Hull {
 
   /** Runs an agent without a session. */
   runAgent(body: RunRequest, settings: RunSettings = {}): Promise<RunResult> {
-    return this.#transport.post("/runs", body, settings);
+    return this.#transport.post("POST /runs", { json: body }, settings);
   }
 
   /** The same as events. Leaving the stream before its end stops the run. */
   streamAgent(body: RunRequest, settings: RunSettings = {}): EventStream<RunResult> {
-    return executionStream(this.#transport, posts("/runs", body, settings), settings);
+    return executionStream(this.#transport, posts("POST /runs", { json: body }, settings), settings);
   }
 
   /** The tenant's runs of all surfaces, the newest first, page by page. */
   runs(filter: RunFilter = {}, settings: CallSettings = {}): AsyncGenerator<IndexedRun> {
-    const query = new URLSearchParams(Object.entries(filter)).toString();
-    return this.#transport.pages(`/runs${query === "" ? "" : `?${query}`}`, settings);
+    return this.#transport.pages("GET /runs", { query: filter }, settings);
+  }
+
+  /** One run of that list. */
+  getRun(id: string, settings: CallSettings = {}): Promise<IndexedRun> {
+    return this.#transport.get("GET /runs/{id}", { path: { id } }, settings);
+  }
+
+  /** Sums over the runs of the last 24 hours by skill, and how many runs wait for an approval. */
+  runFigures(settings: CallSettings = {}): Promise<RunFigures> {
+    return this.#transport.get("GET /runs/figures", {}, settings);
+  }
+
+  /** Tokens and cost of the tenant, by skill, session, model or day, page by page. */
+  usage(filter: Filter<"GET /usage"> = {}, settings: CallSettings = {}): AsyncGenerator<Item<"GET /usage">> {
+    return this.#transport.pages("GET /usage", { query: filter }, settings);
   }
 
   /** The session of an id. This sends no request; `sessions.open` makes a session. */
@@ -112,10 +146,20 @@ export class Hull {
     return new DaemonClient(this.#transport, id);
   }
 
+  /** The task of an id. This sends no request; `tasks.spawn` begins a task. */
+  task(id: string): TaskClient {
+    return new TaskClient(this.#transport, id);
+  }
+
+  /** The workflow run of an id. This sends no request; `workflows.start` begins a run. */
+  workflowRun(id: string): WorkflowRunClient {
+    return new WorkflowRunClient(this.#transport, id);
+  }
+
   /** The cards of the served skills, sorted by slug. @param query words that must all occur */
   async *skills(query?: string, settings: CallSettings = {}): AsyncGenerator<Card, void, undefined> {
-    const call: Call = { ...reads("/skills"), query: { q: query, limit: 1000 } };
-    for (let next: Call | null = call; next !== null; ) {
+    const first = call("GET /skills", { query: { q: query, limit: 1000 } });
+    for (let next: Call | null = first; next !== null; ) {
       const page: { cards: Card[]; next: Call | null } = await this.#transport.send(next, settings, cardPage);
       yield* page.cards;
       next = page.next;
@@ -123,12 +167,39 @@ export class Hull {
   }
 
   card(slug: string, settings: CallSettings = {}): Promise<Card> {
-    return this.#transport.get(`/skills/${encodeURIComponent(slug)}/card`, settings);
+    return this.#transport.get("GET /skills/{slug}/card", { path: { slug } }, settings);
+  }
+
+  /** The versions of a skill, the newest first, page by page. */
+  versions(slug: string, settings: CallSettings = {}): AsyncGenerator<Item<"GET /skills/{slug}/versions">> {
+    return this.#transport.pages("GET /skills/{slug}/versions", { path: { slug } }, settings);
+  }
+
+  /** The values that a skill's tools get; of a secret only whether it is set. @param settings `bot`: of this profile */
+  config(slug: string, settings: CallSettings & { bot?: string } = {}): Promise<ToolConfig> {
+    return this.#transport.get(
+      "GET /skills/{slug}/config",
+      { path: { slug }, query: { bot: settings.bot } },
+      settings,
+    );
+  }
+
+  /** Changes some of these values; `null` resets one. */
+  configure(
+    slug: string,
+    change: Json<"PUT /skills/{slug}/config">,
+    settings: CallSettings & { bot?: string } = {},
+  ): Promise<ToolConfig> {
+    return this.#transport.put(
+      "PUT /skills/{slug}/config",
+      { path: { slug }, query: { bot: settings.bot }, json: change },
+      settings,
+    );
   }
 
   /** State and result of a call with an idempotency key. */
   execution(id: string, settings: CallSettings = {}): Promise<Execution> {
-    return this.#transport.get(executionPath(id), settings);
+    return this.executions.get(id, settings);
   }
 
   /**
@@ -136,13 +207,13 @@ export class Hull {
    * DELETE are repeated.
    */
   request(
-    method: Call["method"],
+    method: "GET" | "POST" | "PUT" | "DELETE",
     path: string,
     settings: CallSettings & { json?: unknown; body?: Body } = {},
   ): Promise<Response> {
     const { json, body } = settings;
-    const call = { method, path, json, body, repeatable: method !== "POST" };
-    return this.#transport.send(call, settings, async (response) => response);
+    const other = { method, path, json, body, repeatable: method !== "POST" };
+    return this.#transport.send(other, settings, async (response) => response);
   }
 
   #skill(skill: string, input: SkillInput, settings: SkillSettings): Call {
@@ -162,29 +233,6 @@ export class Hull {
   }
 }
 
-/** Calls of models, without a skill and without a loop. */
-class ModelsClient {
-  readonly #transport: Transport;
-
-  constructor(transport: Transport) {
-    this.#transport = transport;
-  }
-
-  call(body: CallRequest, settings: RunSettings = {}): Promise<CallResult> {
-    return this.#transport.post("/llm/call", body, settings);
-  }
-
-  /** Leaving the stream before its end stops the call. */
-  stream(body: CallRequest, settings: RunSettings = {}): EventStream<CallResult> {
-    return executionStream(this.#transport, posts("/llm/stream", body, settings), settings);
-  }
-
-  /** Calls a model until its answer matches a schema. */
-  structured(body: StructuredRequest, settings: RunSettings = {}): Promise<StructuredResult> {
-    return this.#transport.post("/llm/structured", body, settings);
-  }
-}
-
 /** Input and output files of runs. They expire by themselves. */
 class FilesClient {
   readonly #transport: Transport;
@@ -201,46 +249,26 @@ class FilesClient {
     const { filename = content instanceof File ? content.name : undefined, mime } = settings;
     const headers = idempotent(settings);
     const type = mime === undefined ? {} : { "content-type": mime };
-    return this.#transport.json(
-      {
-        method: "POST",
-        path: "/files",
-        query: { filename },
-        body: content,
-        headers: { ...type, ...headers },
-        repeatable: Object.keys(headers).length > 0,
-      },
-      settings,
-    );
+    const repeatable = Object.keys(headers).length > 0;
+    const sent = { body: content, headers: { ...type, ...headers }, repeatable };
+    return this.#transport.json(call("POST /files", { query: { filename } }, sent), settings);
   }
 
   get(id: string, settings: CallSettings = {}): Promise<Blob> {
-    const call = reads(`/files/${encodeURIComponent(id)}`);
-    return this.#transport.send(call, settings, (response) => response.blob());
+    const asked = call("GET /files/{id}", { path: { id } });
+    return this.#transport.send(asked, settings, (response) => response.blob());
   }
 
   delete(id: string, settings: CallSettings = {}): Promise<void> {
-    return this.#transport.remove(`/files/${encodeURIComponent(id)}`, settings);
+    return this.#transport.remove("DELETE /files/{id}", { path: { id } }, settings);
   }
-}
-
-const executionPath = (id: string): string => `/executions/${encodeURIComponent(id)}`;
-
-/** A stream that continues at `/executions/{id}/events`; leaving it stops the execution. */
-function executionStream<Done>(transport: Transport, call: Call, settings: RunSettings): EventStream<Done> {
-  if (settings.idempotencyKey === false) return new EventStream({ transport, call, ends: true, settings });
-  return new EventStream({
-    transport,
-    call,
-    resumed: (id) => reads(`${executionPath(id)}/events`),
-    left: (id) => transport.nothing({ method: "DELETE", path: executionPath(id), repeatable: false }),
-    ends: true,
-    settings,
-  });
 }
 
 /** The header `Link` names the next page. */
 async function cardPage(response: Response): Promise<{ cards: Card[]; next: Call | null }> {
   const path = /<([^>]+)>; *rel="next"/.exec(response.headers.get("link") ?? "")?.[1];
-  return { cards: await response.json(), next: path === undefined ? null : reads(path) };
+  return {
+    cards: await response.json(),
+    next: path === undefined ? null : { method: "GET", path, repeatable: true },
+  };
 }

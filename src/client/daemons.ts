@@ -1,7 +1,7 @@
 /** Daemons: agents that wait, and wake when something comes or is due. */
 import type { Daemon, DaemonRequest, DaemonSnapshot, Daemons } from "../../typed/client/api.d.ts";
 import { SessionClient } from "./sessions.ts";
-import type { CallSettings, RunSettings, Transport } from "./transport.ts";
+import type { CallSettings, Item, RunSettings, Transport } from "./transport.ts";
 
 export class DaemonsClient {
   readonly #transport: Transport;
@@ -12,11 +12,17 @@ export class DaemonsClient {
 
   /** All daemons of the tenant, the newest first, page by page. */
   list(settings: CallSettings = {}): AsyncGenerator<Daemons["data"][number]> {
-    return this.#transport.pages("/daemons", settings);
+    return this.#transport.pages("GET /daemons", {}, settings);
   }
 
   async spawn(body: DaemonRequest, settings: RunSettings = {}): Promise<DaemonClient> {
-    const { id } = await this.#transport.post<Daemon>("/daemons", body, settings);
+    const { id } = await this.#transport.post("POST /daemons", { json: body }, settings);
+    return new DaemonClient(this.#transport, id);
+  }
+
+  /** Starts the daemon again that last had a path. */
+  async resumeAt(persist_path: string, settings: RunSettings = {}): Promise<DaemonClient> {
+    const { id } = await this.#transport.post("POST /daemons/resume", { json: { persist_path } }, settings);
     return new DaemonClient(this.#transport, id);
   }
 }
@@ -27,45 +33,46 @@ export class DaemonClient {
   /** The daemon's conversation: events, messages, files, approvals. */
   readonly session: SessionClient;
   readonly #transport: Transport;
-  readonly #path: string;
+  readonly #path: { id: string };
 
   constructor(transport: Transport, id: string) {
     this.id = id;
     this.session = new SessionClient(transport, id);
     this.#transport = transport;
-    this.#path = `/daemons/${encodeURIComponent(id)}`;
+    this.#path = { id };
   }
 
   /** The daemon with its snapshot and the beginning of its queue. */
   get(settings: CallSettings = {}): Promise<DaemonSnapshot> {
-    return this.#transport.get(this.#path, settings);
+    return this.#transport.get("GET /daemons/{id}", { path: this.#path }, settings);
+  }
+
+  /** Its wakes, the newest first, page by page. */
+  wakes(settings: CallSettings = {}): AsyncGenerator<Item<"GET /daemons/{id}/wakes">> {
+    return this.#transport.pages("GET /daemons/{id}/wakes", { path: this.#path }, settings);
   }
 
   /** Puts an event, which may be any JSON, into its queue. */
   send(payload: unknown, settings: RunSettings = {}): Promise<Daemon> {
-    return this.#transport.post(`${this.#path}/events`, payload, settings);
+    return this.#transport.post("POST /daemons/{id}/events", { path: this.#path, json: payload }, settings);
   }
 
   /** Wakes it once it is idle. */
   wake(settings: RunSettings = {}): Promise<Daemon> {
-    return this.#post("wake", settings);
+    return this.#transport.post("POST /daemons/{id}/wake", { path: this.#path, json: {} }, settings);
   }
 
   stop(settings: RunSettings = {}): Promise<Daemon> {
-    return this.#post("stop", settings);
+    return this.#transport.post("POST /daemons/{id}/stop", { path: this.#path, json: {} }, settings);
   }
 
   /** Starts it again after it was stopped or has failed. */
   resume(settings: RunSettings = {}): Promise<Daemon> {
-    return this.#post("resume", settings);
+    return this.#transport.post("POST /daemons/{id}/resume", { path: this.#path, json: {} }, settings);
   }
 
   /** Stops it and removes all its data, including its session. */
   delete(settings: CallSettings = {}): Promise<void> {
-    return this.#transport.remove(this.#path, settings);
-  }
-
-  #post(operation: string, settings: RunSettings): Promise<Daemon> {
-    return this.#transport.post(`${this.#path}/${operation}`, {}, settings);
+    return this.#transport.remove("DELETE /daemons/{id}", { path: this.#path }, settings);
   }
 }

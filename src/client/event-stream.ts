@@ -1,5 +1,5 @@
 /** Streams of events that continue after a cut connection, without gaps and duplicates. */
-import type { EventData } from "../../typed/client/api.d.ts";
+import type { EventData, HullEvent } from "../../typed/client/api.d.ts";
 import { HullConnectionError, HullError } from "./error.ts";
 import {
   type Call,
@@ -11,16 +11,6 @@ import {
   type Transport,
   waitBefore,
 } from "./transport.ts";
-
-/** One event of a stream. */
-export type HullEvent = {
-  [name in keyof EventData]: {
-    /** `<execution or session id>:<seq>`. */
-    id: string;
-    event: name;
-    data: EventData[name];
-  };
-}[keyof EventData];
 
 /** The content of the last event: a result, and how long it took. */
 type Ended<Done> = Done &

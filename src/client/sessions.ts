@@ -8,11 +8,15 @@ import type {
   CompactRequest,
   Delivered,
   EventData,
+  HullEvent,
   NewMessage,
   NewSession,
+  ResumedSession,
   RunAccepted,
   RunRequest,
   Session,
+  SessionAncestry,
+  SessionCassette,
   SessionFile,
   SessionFiles,
   SessionMessages,
@@ -21,9 +25,21 @@ import type {
   SessionRuns,
   Sessions,
   ToolAnswer,
+  Transcript,
 } from "../../typed/client/api.d.ts";
 import { EventStream } from "./event-stream.ts";
-import { type Body, type CallSettings, posts, type RunSettings, reads, type Transport } from "./transport.ts";
+import {
+  type Answer,
+  type Body,
+  type CallSettings,
+  call,
+  type Filter,
+  type Item,
+  type Json,
+  posts,
+  type RunSettings,
+  type Transport,
+} from "./transport.ts";
 
 /** An approval in the form of a stream or a list. */
 type NamedApproval = Pick<EventData["approval_request"], "id" | "arguments_digest">;
@@ -37,13 +53,14 @@ export class SessionsClient {
 
   /** Opens a session: a new one, or the existing one with this id. */
   async open(body: NewSession = {}, settings: RunSettings = {}): Promise<SessionClient> {
-    const { id } = await this.#transport.post<Session>("/sessions", body, settings);
+    const { id } = await this.#transport.post("POST /sessions", { json: body }, settings);
     return new SessionClient(this.#transport, id);
   }
 
   /** All sessions of the tenant, the newest first, page by page. */
-  list(settings: CallSettings = {}): AsyncGenerator<Sessions["data"][number]> {
-    return this.#transport.pages("/sessions", settings);
+  list(settings: CallSettings & Filter<"GET /sessions"> = {}): AsyncGenerator<Sessions["data"][number]> {
+    const { stages } = settings;
+    return this.#transport.pages("GET /sessions", { query: { stages } }, settings);
   }
 }
 
@@ -53,23 +70,23 @@ export class SessionClient {
   readonly approvals: ApprovalsClient;
   readonly files: SessionFilesClient;
   readonly #transport: Transport;
-  readonly #path: string;
+  readonly #path: { id: string };
 
   constructor(transport: Transport, id: string) {
     this.id = id;
     this.#transport = transport;
-    this.#path = `/sessions/${encodeURIComponent(id)}`;
-    this.approvals = new ApprovalsClient(transport, this.#path);
-    this.files = new SessionFilesClient(transport, this.#path);
+    this.#path = { id };
+    this.approvals = new ApprovalsClient(transport, id);
+    this.files = new SessionFilesClient(transport, id);
   }
 
   get(settings: CallSettings = {}): Promise<Session> {
-    return this.#transport.get(this.#path, settings);
+    return this.#transport.get("GET /sessions/{id}", { path: this.#path }, settings);
   }
 
   /** Stops the session's run and removes all its data. */
   delete(settings: CallSettings = {}): Promise<void> {
-    return this.#transport.remove(this.#path, settings);
+    return this.#transport.remove("DELETE /sessions/{id}", { path: this.#path }, settings);
   }
 
   /** Runs an agent and returns when the run has ended, or with `wait: "idle"` when it rests. */
@@ -77,32 +94,65 @@ export class SessionClient {
     body: RunRequest,
     settings: RunSettings & { wait?: "terminal" | "idle" } = {},
   ): Promise<SessionRunResult> {
-    return this.#transport.post(`${this.#path}/runs`, body, settings, { wait: settings.wait });
+    return this.#transport.post(
+      "POST /sessions/{id}/runs",
+      { path: this.#path, query: { wait: settings.wait }, json: body },
+      settings,
+    );
   }
 
   /** Begins a run and returns immediately. */
   start(body: RunRequest, settings: RunSettings = {}): Promise<RunAccepted> {
-    return this.#transport.post(`${this.#path}/runs`, body, settings, { wait: "none" });
+    return this.#transport.begin(
+      "POST /sessions/{id}/runs",
+      { path: this.#path, query: { wait: "none" }, json: body },
+      settings,
+    );
   }
 
   /** Runs an agent and follows its events. Leaving the stream does not stop the run: `cancel` does. */
   stream(body: RunRequest, settings: RunSettings = {}): EventStream<SessionRunResult> {
-    const call = posts(`${this.#path}/runs`, body, settings);
-    return new EventStream({ transport: this.#transport, call, ends: true, settings });
+    const begun = posts("POST /sessions/{id}/runs", { path: this.#path, json: body }, settings);
+    return new EventStream({ transport: this.#transport, call: begun, ends: true, settings });
   }
 
   runs(settings: CallSettings = {}): AsyncGenerator<SessionRuns["data"][number]> {
-    return this.#transport.pages(`${this.#path}/runs`, settings);
+    return this.#transport.pages("GET /sessions/{id}/runs", { path: this.#path }, settings);
   }
 
   getRun(run: string, settings: CallSettings = {}): Promise<SessionRun> {
-    return this.#transport.get(`${this.#path}/runs/${encodeURIComponent(run)}`, settings);
+    return this.#transport.get("GET /sessions/{id}/runs/{run}", { path: { ...this.#path, run } }, settings);
+  }
+
+  /** Events of a run: those so far, or after an event's number, then future ones, up to its end. */
+  runEvents(run: string, settings: CallSettings & { after?: number } = {}): EventStream<SessionRunResult> {
+    const asked = call("GET /sessions/{id}/runs/{run}/events", {
+      path: { ...this.#path, run },
+      query: { after: settings.after },
+    });
+    return new EventStream({ transport: this.#transport, call: asked, ends: true, settings });
+  }
+
+  /** What each step of a run took. */
+  runTrace(
+    run: string,
+    settings: CallSettings = {},
+  ): AsyncGenerator<Item<"GET /sessions/{id}/runs/{run}/trace">> {
+    return this.#transport.pages(
+      "GET /sessions/{id}/runs/{run}/trace",
+      { path: { ...this.#path, run } },
+      settings,
+    );
   }
 
   /** Ends a run; an ended run stays unchanged. */
   cancel(run: string, settings: CallSettings = {}): Promise<SessionRun> {
-    const path = `${this.#path}/runs/${encodeURIComponent(run)}/cancel`;
-    return this.#transport.json({ method: "POST", path, json: {}, repeatable: true }, settings);
+    const asked = call(
+      "POST /sessions/{id}/runs/{run}/cancel",
+      { path: { ...this.#path, run }, json: {} },
+      { repeatable: true },
+    );
+    return this.#transport.json(asked, settings);
   }
 
   /**
@@ -113,13 +163,25 @@ export class SessionClient {
     const { after } = settings;
     // The stream begins after the last event before this call, so that a cut before its first event loses none.
     const begin = async (): Promise<string> => `${this.id}:${after ?? (await this.get(settings)).last_event}`;
-    const call = reads(`${this.#path}/events`);
-    return new EventStream({ transport: this.#transport, call, begin, ends: false, settings });
+    const asked = call("GET /sessions/{id}/events", { path: this.#path });
+    return new EventStream({ transport: this.#transport, call: asked, begin, ends: false, settings });
+  }
+
+  /** The events that the session has, the oldest first, page by page. @param settings `event`: only those of this name */
+  listEvents(
+    settings: CallSettings & Filter<"GET /sessions/{id}/events/list"> = {},
+  ): AsyncGenerator<HullEvent> {
+    const { event } = settings;
+    return this.#transport.pages(
+      "GET /sessions/{id}/events/list",
+      { path: this.#path, query: { event } },
+      settings,
+    );
   }
 
   /** The messages that the next model call would send, the oldest first. */
   messages(settings: CallSettings = {}): AsyncGenerator<SessionMessages["data"][number]> {
-    return this.#transport.pages(`${this.#path}/messages`, settings);
+    return this.#transport.pages("GET /sessions/{id}/messages", { path: this.#path }, settings);
   }
 
   /** Sends a message to the run under way, or to the next one. */
@@ -128,60 +190,164 @@ export class SessionClient {
     settings: RunSettings & Pick<NewMessage, "delivery"> = {},
   ): Promise<Delivered> {
     const { delivery } = settings;
-    const body = { content, ...(delivery === undefined ? {} : { delivery }) };
-    return this.#transport.post(`${this.#path}/messages`, body, settings);
+    return this.#transport.post(
+      "POST /sessions/{id}/messages",
+      { path: this.#path, json: { content, delivery } },
+      settings,
+    );
   }
 
   /** Answers a call of a tool that the run's caller carries out. */
   answerTool(
     body: ToolAnswer,
     settings: RunSettings = {},
-  ): Promise<{ tool_call_id: string; run_id: string }> {
-    return this.#transport.post(`${this.#path}/tool-results`, body, settings);
+  ): Promise<Answer<"POST /sessions/{id}/tool-results">> {
+    return this.#transport.post(
+      "POST /sessions/{id}/tool-results",
+      { path: this.#path, json: body },
+      settings,
+    );
   }
 
   /** The conversation as lines `role: text`; `full` includes what only the model sees. */
   transcript(view: "visible" | "full" = "visible", settings: CallSettings = {}): Promise<string> {
-    const call = { ...reads(`${this.#path}/transcript`), query: { view } };
-    return this.#transport.send(call, settings, (response) => response.text());
+    const asked = call("GET /sessions/{id}/transcript", { path: this.#path, query: { view } });
+    return this.#transport.send(asked, settings, (response) => response.text());
+  }
+
+  /** The transcript itself, with which another session can be opened. */
+  rawTranscript(settings: CallSettings = {}): Promise<Transcript> {
+    return this.#transport.get(
+      "GET /sessions/{id}/transcript",
+      { path: this.#path, query: { view: "raw" } },
+      settings,
+    );
+  }
+
+  /** The model's chunks and the results of tools, to be replayed offline. */
+  cassette(settings: CallSettings = {}): Promise<SessionCassette> {
+    return this.#transport.get("GET /sessions/{id}/cassette", { path: this.#path }, settings);
+  }
+
+  async exists(settings: CallSettings = {}): Promise<boolean> {
+    return (await this.#transport.get("GET /sessions/{id}/exists", { path: this.#path }, settings)).exists;
+  }
+
+  /** The number of messages that the next model call would send. */
+  async length(settings: CallSettings = {}): Promise<number> {
+    return (await this.#transport.get("GET /sessions/{id}/length", { path: this.#path }, settings)).length;
+  }
+
+  /** The session from which this one was forked, and its own forks. */
+  ancestry(settings: CallSettings = {}): Promise<SessionAncestry> {
+    return this.#transport.get("GET /sessions/{id}/ancestry", { path: this.#path }, settings);
   }
 
   /** Replaces older messages by a summary. */
-  compact(body: CompactRequest = {}, settings: CallSettings = {}): Promise<CompactedSession> {
-    const path = `${this.#path}/compact`;
-    return this.#transport.json({ method: "POST", path, json: body, repeatable: false }, settings);
+  compact(body: CompactRequest = {}, settings: RunSettings = {}): Promise<CompactedSession> {
+    return this.#transport.post("POST /sessions/{id}/compact", { path: this.#path, json: body }, settings);
+  }
+
+  /** Begins a new conversation; the earlier one stays in the log. */
+  reset(settings: RunSettings = {}): Promise<Session> {
+    return this.#transport.post("POST /sessions/{id}/reset", { path: this.#path, json: {} }, settings);
+  }
+
+  /** Keeps only the last messages. */
+  trim(keep_last: number, settings: RunSettings = {}): Promise<Session> {
+    return this.#transport.post(
+      "POST /sessions/{id}/trim",
+      { path: this.#path, json: { keep_last } },
+      settings,
+    );
+  }
+
+  /** Adds a message to the conversation, of any role. */
+  inject(
+    message: Json<"POST /sessions/{id}/inject">["message"],
+    settings: RunSettings = {},
+  ): Promise<Session> {
+    return this.#transport.post(
+      "POST /sessions/{id}/inject",
+      { path: this.#path, json: { message } },
+      settings,
+    );
+  }
+
+  /** Tells the run under way, or the next one, what was good or bad. */
+  feedback(body: Json<"POST /sessions/{id}/feedback">, settings: RunSettings = {}): Promise<Delivered> {
+    return this.#transport.post("POST /sessions/{id}/feedback", { path: this.#path, json: body }, settings);
+  }
+
+  /** Closes the session for new runs until `resume`. */
+  archive(settings: RunSettings = {}): Promise<Session> {
+    return this.#transport.post("POST /sessions/{id}/archive", { path: this.#path, json: {} }, settings);
+  }
+
+  abandon(settings: RunSettings = {}): Promise<Session> {
+    return this.#transport.post("POST /sessions/{id}/abandon", { path: this.#path, json: {} }, settings);
+  }
+
+  close(settings: RunSettings = {}): Promise<Session> {
+    return this.#transport.post("POST /sessions/{id}/close", { path: this.#path, json: {} }, settings);
+  }
+
+  /** Reactivates an archived session, and wakes an idle run. */
+  resume(settings: RunSettings = {}): Promise<ResumedSession> {
+    return this.#transport.post("POST /sessions/{id}/resume", { path: this.#path, json: {} }, settings);
   }
 
   /** A session that begins in the present state of this one. @param id of the new session */
   async fork(id?: string, settings: RunSettings = {}): Promise<SessionClient> {
-    const body = id === undefined ? {} : { dst: id };
-    const fork = await this.#transport.post<Session>(`${this.#path}/fork`, body, settings);
+    const fork = await this.#transport.post(
+      "POST /sessions/{id}/fork",
+      { path: this.#path, json: { dst: id } },
+      settings,
+    );
+    return new SessionClient(this.#transport, fork.id);
+  }
+
+  /** A session that begins with the first messages of this one. @param id of the new session */
+  async forkAt(keep_first: number, id?: string, settings: RunSettings = {}): Promise<SessionClient> {
+    const fork = await this.#transport.post(
+      "POST /sessions/{id}/fork-at",
+      { path: this.#path, json: { keep_first, dst: id } },
+      settings,
+    );
     return new SessionClient(this.#transport, fork.id);
   }
 
   artifacts(settings: CallSettings = {}): AsyncGenerator<Artifacts["data"][number]> {
-    return this.#transport.pages(`${this.#path}/artifacts`, settings);
+    return this.#transport.pages("GET /sessions/{id}/artifacts", { path: this.#path }, settings);
   }
 
   artifact(id: string, settings: CallSettings & { version?: number } = {}): Promise<Artifact> {
-    const path = `${this.#path}/artifacts/${encodeURIComponent(id)}`;
-    return this.#transport.get(path, settings, { version: settings.version });
+    const { version } = settings;
+    return this.#transport.get(
+      "GET /sessions/{id}/artifacts/{artifact}",
+      { path: { ...this.#path, artifact: id }, query: { version } },
+      settings,
+    );
   }
 }
 
 /** Calls of tools that wait for a person's decision. */
 class ApprovalsClient {
   readonly #transport: Transport;
-  readonly #path: string;
+  readonly #path: { id: string };
 
   constructor(transport: Transport, session: string) {
     this.#transport = transport;
-    this.#path = `${session}/approvals`;
+    this.#path = { id: session };
   }
 
   /** The approvals that wait now. */
   async list(settings: CallSettings = {}): Promise<Approvals["data"]> {
-    const { data } = await this.#transport.get<Approvals>(this.#path, settings);
+    const { data } = await this.#transport.get(
+      "GET /sessions/{id}/approvals",
+      { path: this.#path },
+      settings,
+    );
     return data;
   }
 
@@ -199,7 +365,7 @@ class ApprovalsClient {
 
   /** Refuses the call. @param reason the model reads it */
   async deny(approval: NamedApproval, reason?: string, settings: RunSettings = {}): Promise<void> {
-    await this.#decide(approval, { decision: "deny", ...(reason === undefined ? {} : { reason }) }, settings);
+    await this.#decide(approval, { decision: "deny", reason }, settings);
   }
 
   #decide(
@@ -207,9 +373,12 @@ class ApprovalsClient {
     decision: ApprovalDecision,
     settings: RunSettings,
   ): Promise<void> {
-    const body = { ...decision, arguments_digest };
     return this.#transport.nothing(
-      posts(`${this.#path}/${encodeURIComponent(id)}`, body, settings),
+      posts(
+        "POST /sessions/{id}/approvals/{approval}",
+        { path: { ...this.#path, approval: id }, json: { ...decision, arguments_digest } },
+        settings,
+      ),
       settings,
     );
   }
@@ -218,34 +387,37 @@ class ApprovalsClient {
 /** The files of a session, which its tools work on. Paths are relative, with `/` between segments. */
 class SessionFilesClient {
   readonly #transport: Transport;
-  readonly #path: string;
+  readonly #path: { id: string };
 
   constructor(transport: Transport, session: string) {
     this.#transport = transport;
-    this.#path = `${session}/files`;
+    this.#path = { id: session };
   }
 
   list(settings: CallSettings = {}): AsyncGenerator<SessionFiles["data"][number]> {
-    return this.#transport.pages(this.#path, settings);
+    return this.#transport.pages("GET /sessions/{id}/files", { path: this.#path }, settings);
   }
 
   get(path: string, settings: CallSettings = {}): Promise<Blob> {
-    return this.#transport.send(reads(this.#at(path)), settings, (response) => response.blob());
+    const asked = call("GET /sessions/{id}/files/{path}", { path: { ...this.#path, path } });
+    return this.#transport.send(asked, settings, (response) => response.blob());
   }
 
   /** Stores a file, up to 32 MiB. */
   put(path: string, content: Exclude<Body, FormData>, settings: CallSettings = {}): Promise<SessionFile> {
-    return this.#transport.json(
-      { method: "PUT", path: this.#at(path), body: content, repeatable: true },
-      settings,
+    const asked = call(
+      "PUT /sessions/{id}/files/{path}",
+      { path: { ...this.#path, path } },
+      { body: content },
     );
+    return this.#transport.json(asked, settings);
   }
 
   delete(path: string, settings: CallSettings = {}): Promise<void> {
-    return this.#transport.remove(this.#at(path), settings);
-  }
-
-  #at(path: string): string {
-    return `${this.#path}/${path.split("/").map(encodeURIComponent).join("/")}`;
+    return this.#transport.remove(
+      "DELETE /sessions/{id}/files/{path}",
+      { path: { ...this.#path, path } },
+      settings,
+    );
   }
 }

@@ -1,4 +1,5 @@
 /** Sends calls of the client: address, key, retries of what is safe to repeat, errors. */
+import type { Routes } from "../../typed/client/api.d.ts";
 import { HullConnectionError, HullError } from "./error.ts";
 
 export interface HullOptions {
@@ -34,8 +35,30 @@ export interface RunSettings extends CallSettings {
 
 export type Body = string | Blob | FormData | ArrayBuffer | ArrayBufferView<ArrayBuffer>;
 
+/** A route of the API, `METHOD /path`, which the API's declarations describe. */
+type Route = keyof Routes;
+/** What names the call in the path, and its query and JSON. */
+type Takes<R extends Route> = Routes[R]["takes"];
+export type Answer<R extends Route> = Routes[R]["answer"];
+/** The parameters of its query. */
+export type Query<R extends Route> = Takes<R> extends { query?: infer Q } ? NonNullable<Q> : never;
+/** The same of a list, without those that choose its pages. */
+export type Filter<R extends Route> = Omit<Query<R>, "limit" | "cursor">;
+/** Its JSON. */
+export type Json<R extends Route> = Takes<R> extends { json?: infer J } ? NonNullable<J> : never;
+/** An item of the list that it answers with. */
+export type Item<R extends Route> = Answer<R> extends { data: (infer I)[] } ? I : never;
+/** Routes whose declaration has a member with this value. */
+type RouteWith<Member> = { [R in Route]: Routes[R] extends Member ? R : never }[Route];
+/** Routes that take an `Idempotency-Key`. */
+type KeyedRoute = RouteWith<{ keyed: true }>;
+/** Routes that answer 202 if the run continues. */
+type LaterRoute = RouteWith<{ keyed: true; later: object }>;
+/** Routes that answer with a page of a list. */
+type ListRoute = RouteWith<{ answer: { data: unknown[]; next_cursor: string | null } }>;
+
 export interface Call {
-  method: "GET" | "POST" | "PUT" | "DELETE";
+  method: string;
   path: string;
   /** Members that are `undefined` are left out. */
   query?: Readonly<Record<string, string | number | boolean | undefined>> | undefined;
@@ -145,30 +168,67 @@ export class Transport {
     return retryAfterMs === null || retryAfterMs > LONGEST_RETRY_AFTER_MS ? null : retryAfterMs;
   }
 
-  json<T>(call: Call, settings: CallSettings): Promise<T> {
-    return this.send(call, settings, async (response): Promise<T> => response.json());
-  }
-
   async nothing(call: Call, settings: CallSettings = {}): Promise<void> {
     await this.send(call, settings, (response) => response.body?.cancel() ?? Promise.resolve());
   }
 
-  get<T>(path: string, settings: CallSettings, query?: Call["query"]): Promise<T> {
-    return this.json({ ...reads(path), query }, settings);
+  /** The JSON with which a route answers a call of `call`. */
+  json<R extends Route>(call: RouteCall<R>, settings: CallSettings): Promise<Answer<R>> {
+    return this.send(call, settings, async (response): Promise<Answer<R>> => response.json());
   }
 
-  post<T>(path: string, body: unknown, settings: RunSettings, query?: Call["query"]): Promise<T> {
-    return this.json({ ...posts(path, body, settings), query }, settings);
+  get<R extends Route & `GET ${string}`>(
+    route: R,
+    takes: Takes<R>,
+    settings: CallSettings,
+  ): Promise<Answer<R>> {
+    return this.json(call(route, takes), settings);
   }
 
-  remove(path: string, settings: CallSettings): Promise<void> {
-    return this.nothing({ method: "DELETE", path, repeatable: true }, settings);
+  put<R extends Route & `PUT ${string}`>(
+    route: R,
+    takes: Takes<R>,
+    settings: CallSettings,
+  ): Promise<Answer<R>> {
+    return this.json(call(route, takes), settings);
+  }
+
+  post<R extends KeyedRoute>(route: R, takes: Takes<R>, settings: RunSettings): Promise<Answer<R>> {
+    return this.json(posts(route, takes, settings), settings);
+  }
+
+  /** The answer of a route that begins a run, with the query `wait=none`: the run continues. */
+  begin<R extends LaterRoute>(
+    route: R,
+    takes: Takes<R> & { query: { wait: "none" } },
+    settings: RunSettings,
+  ): Promise<Routes[R]["later"]> {
+    const begun = posts(route, takes, settings);
+    return this.send(begun, settings, async (response): Promise<Routes[R]["later"]> => response.json());
+  }
+
+  remove<R extends Route & `DELETE ${string}`>(
+    route: R,
+    takes: Takes<R>,
+    settings: CallSettings,
+  ): Promise<void> {
+    return this.nothing(call(route, takes), settings);
   }
 
   /** Every item of a list; pages are requested on demand. */
-  async *pages<Item>(path: string, settings: CallSettings): AsyncGenerator<Item, void, undefined> {
+  async *pages<R extends ListRoute>(
+    route: R,
+    takes: Takes<R>,
+    settings: CallSettings,
+  ): AsyncGenerator<Item<R>, void, undefined> {
+    const first = call(route, takes);
     for (let cursor: string | undefined; ; ) {
-      const { data, next_cursor } = await this.get<Page<Item>>(path, settings, { limit: 100, cursor });
+      const query = { ...first.query, limit: 100, cursor };
+      const { data, next_cursor } = await this.send(
+        { ...first, query },
+        settings,
+        async (response): Promise<Page<Item<R>>> => response.json(),
+      );
       yield* data;
       if (next_cursor === null) return;
       cursor = next_cursor;
@@ -181,12 +241,37 @@ interface Page<Item> {
   next_cursor: string | null;
 }
 
-export const reads = (path: string): Call => ({ method: "GET", path, repeatable: true });
+/** A call of a certain route. */
+interface RouteCall<R extends Route> extends Call {
+  route?: R;
+}
+
+/**
+ * A call of a route. A POST is not repeated unless `more` says so.
+ * @param more what a route's declaration has no type for, such as bytes
+ */
+export function call<R extends Route>(
+  route: R,
+  {
+    path = {},
+    query,
+    json,
+  }: Takes<R> & { path?: Record<string, string>; query?: Call["query"]; json?: unknown },
+  more: Partial<Omit<Call, "method" | "path">> = {},
+): RouteCall<R> {
+  const [method = "", template = ""] = route.split(" ");
+  const named = template.replace(/\{(\w+)\}/g, (_, name: string) => segments(name, path[name] ?? ""));
+  return { method, path: named, query, json, repeatable: method !== "POST", ...more };
+}
+
+/** A value of a path; `path` itself has several segments. */
+const segments = (name: string, value: string): string =>
+  name === "path" ? value.split("/").map(encodeURIComponent).join("/") : encodeURIComponent(value);
 
 /** A call that runs or makes something. */
-export function posts(path: string, json: unknown, settings: RunSettings): Call {
+export function posts<R extends KeyedRoute>(route: R, takes: Takes<R>, settings: RunSettings): RouteCall<R> {
   const headers = idempotent(settings);
-  return { method: "POST", path, json, headers, repeatable: Object.keys(headers).length > 0 };
+  return call(route, takes, { headers, repeatable: Object.keys(headers).length > 0 });
 }
 
 /** Whether the call may be repeated although its outcome is unknown. */

@@ -309,6 +309,92 @@ test("a daemon is spawned, gets events, stops and is removed", async () => {
   await expect(daemon.get()).rejects.toMatchObject({ status: 404 });
 });
 
+test("a task is spawned, awaited and closed, and a sub-agent answers its envelope", async () => {
+  const options = { mock: [{ text: "Found." }, { text: "Found again." }] };
+  const body = { task: "Find it.", node: { kind: "subagent" as const }, options };
+  const task = await hull.tasks.spawn(body);
+  const [ended] = await hull.tasks.wait([task.id], { timeout_ms: 60_000 });
+  expect(ended).toMatchObject({ id: task.id, status: "completed" });
+  expect(JSON.stringify(ended?.result)).toContain("Found.");
+  expect((await all(hull.tasks.list())).map(({ id }) => id)).toContain(task.id);
+  expect((await task.input("Once more.")).status).toBe("running");
+  expect(await task.session.transcript()).toContain("Find it.");
+  await task.close();
+  expect((await hull.task(task.id).get()).history).toEqual(["Find it.", "Once more."]);
+  expect((await hull.tasks.stream(body).result()).ok).toBe(true);
+  expect(await hull.tasks.runSubAgent({ task: "Find it.", options })).toMatchObject({
+    ok: true,
+    summary: "Found.",
+  });
+});
+
+test("a workflow is checked, stored, begun, signalled and followed to its end", async () => {
+  const graph = { entry: "w", nodes: { w: { kind: "wait" as const, wait: { event: "go" } } }, edges: [] };
+  expect((await hull.workflows.validate({ graph })).valid).toBe(true);
+  await hull.workflows.put("by-client", graph);
+  expect(await hull.workflows.get("by-client")).toMatchObject({ version: 1 });
+  const run = await hull.workflows.start({ workflow: "by-client", task: "Wait." });
+  expect((await run.signal({ name: "go", payload: { n: 1 } })).queued_events).toBeGreaterThanOrEqual(0);
+  proxy.cut(200, 400);
+  expect((await run.events().result()).ok).toBe(true);
+  expect(await hull.workflowRun(run.id).get()).toMatchObject({ status: "completed" });
+  expect((await all(hull.workflows.runs({ status: "completed" }))).map(({ id }) => id)).toContain(run.id);
+  const again = await run.fork({ from: "w" });
+  expect(await again.cancel("enough")).toMatchObject({ id: again.id });
+  await run.delete();
+  await expect(run.get()).rejects.toMatchObject({ status: 404 });
+  await hull.workflows.delete("by-client");
+});
+
+test("a session's conversation is changed, copied and closed", async () => {
+  const session = await hull.sessions.open();
+  for (const text of ["a", "b"]) await session.run({ prompt: text, options: { mock: [{ text }] } });
+  expect(await Promise.all([session.exists(), session.length()])).toEqual([true, 4]);
+  const fork = await session.forkAt(2);
+  expect(await fork.length()).toBe(2);
+  expect((await session.ancestry()).child_ids).toEqual([fork.id]);
+  expect((await session.trim(2)).length).toBe(2);
+  expect((await session.compact({ summary: "They greeted." })).compacted).toBeDefined();
+  const copy = await hull.sessions.open({ transcript: await fork.rawTranscript() });
+  expect(await copy.length()).toBe(2);
+  const done = await all(session.listEvents({ event: "done" }));
+  expect(done.map(({ event }) => event)).toEqual(["done", "done"]);
+  expect((await session.reset()).length).toBe(0);
+  expect((await session.archive()).state).toBe("archived");
+  expect((await session.resume()).state).toBe("active");
+  expect((await session.close()).state).toBe("closed");
+});
+
+test("calls that Hull keeps, models, budgets and the tenant's use", async () => {
+  const idempotencyKey = "client-kept";
+  const { executionId } = await direct.run("asker", "x", {
+    idempotencyKey,
+    headers: { prefer: "respond-async" },
+  });
+  const id = executionId ?? "";
+  await hull.executions.result(id).catch(() => {});
+  expect(await hull.executions.get(id)).toMatchObject({ id });
+  const events = await all(hull.executions.events(id));
+  expect(events.at(-1)?.event).toBe("done");
+  expect((await all(hull.executions.trace(id))).length).toBeGreaterThan(0);
+  expect(await hull.getRun(id)).toMatchObject({ id });
+  expect((await hull.runFigures()).data.map(({ name }) => name)).toContain("asker");
+  await hull.executions.delete(id);
+  expect(await hull.llm.tier("claude-haiku-4-5-20251001")).toHaveProperty("tier");
+  expect(await hull.llm.cost({ model: "mock", provider: "mock", input_tokens: 1 })).toHaveProperty(
+    "cost_usd",
+  );
+  expect((await all(hull.llm.providers())).map(({ name }) => name)).toContain("mock");
+  expect(await hull.llm.provider("mock")).toMatchObject({ protocol: "mock" });
+  await hull.budgets.set("skill:asker", { window: "day", max_cost_usd: 1 });
+  expect(await hull.budgets.get("skill:asker")).toMatchObject({ window: "day" });
+  await hull.budgets.delete("skill:asker");
+  expect(await all(hull.budgets.list())).toEqual([]);
+  expect(Array.isArray(await all(hull.usage({ group_by: "day" })))).toBe(true);
+  expect((await hull.config("asker")).tools).toBeDefined();
+  expect(await all(hull.versions("asker"))).toHaveLength(1);
+});
+
 test("cards, agents and other routes", async () => {
   expect((await all(hull.skills())).map(({ slug }) => slug)).toContain("count");
   expect(await hull.card("asker")).toMatchObject({ mode: "llm", tools: ["look"] });

@@ -1,4 +1,4 @@
-// `npm run docs` writes this file from the schemas of the API.
+// `npm run docs` writes this file from the declarations of the API.
 
 export type Approval = {
   id: string;
@@ -19,10 +19,10 @@ export type Approval = {
 
 export type ApprovalDecision = {
   decision: "approve" | "deny";
-  scope?: "once" | "session";
-  reason?: string | null;
+  scope?: "once" | "session" | undefined;
+  reason?: string | null | undefined;
   /** Required to approve: the digest of the arguments that the person saw. */
-  arguments_digest?: string;
+  arguments_digest?: string | undefined;
 };
 
 export type Approvals = {
@@ -68,6 +68,34 @@ export type Artifacts = {
     created_at: string;
     updated_at: string;
   })[];
+  next_cursor: string | null;
+};
+
+export type Budget = {
+  scope: string;
+  /** By UTC. */
+  window: "hour" | "day" | "month" | "total";
+  max_cost_usd?: number;
+  max_input_tokens?: number;
+  max_output_tokens?: number;
+  spent: {
+    cost_usd: number;
+    input_tokens: number;
+    output_tokens: number;
+  };
+  /** Held by calls under way. */
+  reserved: {
+    cost_usd: number;
+    input_tokens: number;
+    output_tokens: number;
+  };
+  since: string | null;
+  resets_at: string | null;
+  updated_at: string;
+};
+
+export type Budgets = {
+  data: Budget[];
   next_cursor: string | null;
 };
 
@@ -207,9 +235,9 @@ export type CallOptions = {
 } & { [provider in "anthropic" | "openai" | "xai" | "google" | "deepseek" | "openrouter" | "huggingface" | "ollama" | "local" | "workers-ai" | "together" | "groq" | "fireworks" | "dashscope" | "vllm" | "tgi" | "llamacpp" | "mlx"]?: Record<string, unknown> | null };
 
 export type CallRequest = {
-  prompt?: string | null;
-  system?: string | null;
-  options?: CallOptions;
+  prompt?: string | null | undefined;
+  system?: string | null | undefined;
+  options?: CallOptions | undefined;
 };
 
 export type CallResult = {
@@ -321,12 +349,12 @@ export type Card = {
 };
 
 export type CompactRequest = {
-  strategy?: "observation_mask" | "truncate" | "llm";
-  keep_first?: number;
-  keep_last?: number;
+  strategy?: "observation_mask" | "truncate" | "llm" | undefined;
+  keep_first?: number | undefined;
+  keep_last?: number | undefined;
   /** Replaces the summary that Hull would make. */
-  summary?: string;
-  options?: CallOptions;
+  summary?: string | undefined;
+  options?: CallOptions | undefined;
 };
 
 export type CompactedSession = Session & {
@@ -347,6 +375,37 @@ export type CompactedSession = Session & {
     message: string;
     option?: string;
   }[];
+};
+
+export type CompletionRequest = {
+  prefix: string;
+  suffix?: string | null | undefined;
+  system?: string | null | undefined;
+  options?: CallOptions | undefined;
+};
+
+/** As the tool declares it. */
+export type ConfigParam = {
+  name: string;
+  displayName?: string;
+  description?: string;
+  type: "string" | "text" | "code" | "number" | "boolean" | "select" | "multiselect" | "string[]" | "number[]" | "secret" | "path" | "map" | "url";
+  default?: unknown;
+  scope: "global" | "per_bot" | "per_call";
+  min?: number;
+  max?: number;
+  step?: number;
+  options?: string[];
+  unit?: string;
+  placeholder?: string;
+  minItems?: number;
+  maxItems?: number;
+  rows?: number;
+  pathType?: string;
+  keyPlaceholder?: string;
+  valuePlaceholder?: string;
+  itemPlaceholder?: string;
+  language?: string;
 };
 
 export type Daemon = {
@@ -391,29 +450,29 @@ export type Daemon = {
 /** A flat body: the fields of the daemon, and every option of a run. */
 export type DaemonRequest = RunOptions & {
   /** The daemon's task. Required. */
-  task?: string;
+  task?: string | undefined;
   /** Another name of `task`. */
-  prompt?: string;
+  prompt?: string | undefined;
   /** Its system text. */
-  system?: string | null;
+  system?: string | null | undefined;
   /** A name for people. */
-  name?: string;
+  name?: string | undefined;
   /** A folder of the session's files: Hull keeps the snapshot there as `daemon.json` and the summary as `daemon.meta.json`. Only one running daemon of a tenant may have a path (409 `daemon_path_taken`). */
-  persist_path?: string;
+  persist_path?: string | undefined;
   /** Another name of `persist_path`. */
-  state_dir?: string;
+  state_dir?: string | undefined;
   /** How many events may wait, the one in flight included. */
-  event_queue_capacity?: number;
+  event_queue_capacity?: number | undefined;
   /** Another name of `event_queue_capacity`. */
-  queue_capacity?: number;
+  queue_capacity?: number | undefined;
   /** Who may send events without a key, see signed events. */
   webhook?: {
     secret_env: string;
     header: string;
-    algorithm?: "hmac-sha256";
-    timestamp_header?: string;
-    tolerance_s?: number;
-  };
+    algorithm?: "hmac-sha256" | undefined;
+    timestamp_header?: string | undefined;
+    tolerance_s?: number | undefined;
+  } | undefined;
 };
 
 export type DaemonSnapshot = Daemon & {
@@ -438,6 +497,25 @@ export type DaemonSnapshot = Daemon & {
     enqueued_at: string;
     payload: unknown;
   }[];
+};
+
+export type DaemonWakes = {
+  data: ({
+    reason: "message" | "event" | "resume" | "watch" | "cron" | "timer";
+    at: string;
+    /** The changed files that woke it. */
+    watch_paths: string[];
+    run_id: string;
+    /** Iterations that the wake began. */
+    iterations: number;
+    /** `null`: it is not over. */
+    ended_at: string | null;
+    /** `active`, `idle`, or how its run ended. */
+    daemon_state: string;
+    /** The limit of `wake_budget` that ended it. */
+    wake_budget_reached: "max_iterations" | "max_tokens" | "max_cost_usd" | null;
+  })[];
+  next_cursor: string | null;
 };
 
 export type Daemons = {
@@ -491,6 +569,19 @@ export type Execution = {
   };
   error?: Problem;
 };
+
+export type ExecutionAccepted = {
+  id: string;
+  run_id?: string;
+  session_id?: null;
+  status: "running" | "done" | "error" | "cancelled";
+};
+
+/** Artifacts; a string stands for an artifact with this text. */
+export type GivenArtifacts = string | WorkflowArtifact | (string | WorkflowArtifact)[];
+
+/** One event of a stream. `id` is `<execution or session id>:<seq>`. */
+export type HullEvent = { [name in keyof EventData]: { id: string; event: name; data: EventData[name] } }[keyof EventData];
 
 export type IndexedRun = {
   id: string;
@@ -624,16 +715,201 @@ export type MessagePart = {
   is_error?: boolean;
 };
 
+export type Model = ModelTarget & {
+  tool_format: "native" | "text";
+  capabilities: {
+    native_tools: boolean;
+    defer_loading: boolean;
+    /** The provider's own tool searches, preferred first. */
+    tool_search: ("bm25" | "regex" | "hosted" | "client")[];
+    /** The most tools of one request. */
+    max_tools: number | null;
+    prompt_caching: boolean;
+    thinking: boolean;
+    thinking_modes: ("enabled" | "adaptive" | "effort")[] | null;
+    /** `null`: not known */
+    vision: boolean | null;
+    /** `null`: not known */
+    audio: boolean | null;
+    /** `null`: not known */
+    pdf: boolean | null;
+    structured_output: "native" | "tool_use" | "format_kw" | "json_object" | null;
+    /** `null`: not known */
+    interleaved_thinking_supported: boolean | null;
+    anthropic_beta_features: string[] | null;
+    /** `null`: not known */
+    preserve_thinking: boolean | null;
+    /** `null`: not known */
+    requires_completion_tokens: boolean | null;
+    /** `null`: not known */
+    reasoning_effort_supported: boolean | null;
+    /** `null`: not known */
+    honors_chat_template_kwargs: boolean | null;
+    server_parser: string | null;
+    recommended_endpoint: string | null;
+    text_tool_wire_format_supported: boolean;
+  };
+  /** What configuration lists of it. */
+  catalog: Record<string, unknown> | null;
+  auth_available: boolean;
+  /** Tokens. */
+  context_window: number | null;
+  /** USD per million tokens; `null`: unknown. */
+  price: {
+    in: number;
+    out: number;
+    cache_read?: number;
+    cache_write?: number;
+    /** Of prompts with more tokens. */
+    above?: {
+      tokens: number;
+      in: number;
+      out: number;
+      cache_read?: number;
+      cache_write?: number;
+    };
+  } | null;
+  /** When the provider shuts it down. */
+  retires_at: string | null;
+};
+
+export type ModelAliases = {
+  data: string[];
+  next_cursor: string | null;
+};
+
+export type ModelCapabilities = {
+  provider: string;
+  model: string;
+  native_tools: boolean;
+  defer_loading: boolean;
+  /** The provider's own tool searches, preferred first. */
+  tool_search: ("bm25" | "regex" | "hosted" | "client")[];
+  /** The most tools of one request. */
+  max_tools: number | null;
+  prompt_caching: boolean;
+  thinking: boolean;
+  thinking_modes: ("enabled" | "adaptive" | "effort")[] | null;
+  /** `null`: not known */
+  vision: boolean | null;
+  /** `null`: not known */
+  audio: boolean | null;
+  /** `null`: not known */
+  pdf: boolean | null;
+  structured_output: "native" | "tool_use" | "format_kw" | "json_object" | null;
+  /** `null`: not known */
+  interleaved_thinking_supported: boolean | null;
+  anthropic_beta_features: string[] | null;
+  /** `null`: not known */
+  preserve_thinking: boolean | null;
+  /** `null`: not known */
+  requires_completion_tokens: boolean | null;
+  /** `null`: not known */
+  reasoning_effort_supported: boolean | null;
+  /** `null`: not known */
+  honors_chat_template_kwargs: boolean | null;
+  server_parser: string | null;
+  recommended_endpoint: string | null;
+  text_tool_wire_format_supported: boolean;
+};
+
+export type ModelInfo = {
+  provider: string;
+  model: string | null;
+  api_key_set: boolean;
+};
+
+export type ModelProvider = {
+  name: string;
+  protocol: "anthropic" | "openai-chat" | "openai-responses" | "ollama" | "workers-ai" | "mock";
+  base_url: string | null;
+  /** Variables that replace the base, the first one set. */
+  base_url_env: string[];
+  auth_style: "bearer" | "header" | "none";
+  /** Variables that may hold the key. */
+  auth_env: string[];
+  /** Names only. */
+  extra_headers: string[];
+  chat_endpoint: string | null;
+  completion_endpoint: string | null;
+  healthcheck: {
+    method: "GET" | "POST";
+    path: string | null;
+  } | null;
+  features: string[];
+  fallback: string | null;
+  default_model: string | null;
+  rpm: number | null;
+  cost_per_1k_in: number | null;
+  cost_per_1k_out: number | null;
+  latency_p50_ms: number | null;
+  available: boolean;
+};
+
+export type ModelProviders = {
+  data: ModelProvider[];
+  next_cursor: string | null;
+};
+
+export type ModelTarget = {
+  id: string;
+  provider: string;
+  tier: "small" | "mid" | "frontier";
+};
+
+/** At least one maximum. */
+export type NewBudget = {
+  /** By UTC. */
+  window: "hour" | "day" | "month" | "total";
+  max_cost_usd?: number | null | undefined;
+  max_input_tokens?: number | null | undefined;
+  max_output_tokens?: number | null | undefined;
+};
+
 export type NewMessage = {
   content: string | MessagePart[];
-  delivery?: "interrupt_immediate" | "finish_step" | "wait_for_completion";
+  delivery?: "interrupt_immediate" | "finish_step" | "wait_for_completion" | undefined;
 };
 
 export type NewSession = {
   /** The id that the new session is to have. */
-  id?: string;
-  metadata?: Record<string, unknown>;
-  transcript?: Transcript;
+  id?: string | undefined;
+  metadata?: Record<string, unknown> | undefined;
+  transcript?: Transcript | undefined;
+};
+
+export type NewSoftBudget = {
+  max_cost: number;
+};
+
+export type NewWorkflow = {
+  graph: WorkflowGraph;
+};
+
+export type Permissions = {
+  allow?: string[] | Record<string, true | string[] | string>;
+  deny?: string[] | Record<string, true | string[] | string>;
+  on_escalation?: string;
+};
+
+export type Policy = {
+  tools?: string[];
+  blocked_tools?: string[];
+  capabilities?: Record<string, string[]>;
+  workspace_roots?: string[];
+  side_effect_level?: "none" | "read_only" | "workspace_write" | "process_exec" | "network";
+  recursion_limit?: number;
+  tool_arg_constraints?: {
+    tool: string;
+    arg_patterns: string[];
+    arg_key?: string;
+  }[];
+  tool_annotations?: Record<string, {
+    kind?: string;
+    side_effect_level?: "none" | "read_only" | "workspace_write" | "process_exec" | "network";
+    capabilities?: Record<string, string[]>;
+    arg_schema?: Record<string, unknown>;
+  }>;
 };
 
 /** An RFC 9457 problem document. `code` is stable, `detail` is not. */
@@ -650,11 +926,46 @@ export type Problem = {
   [name: string]: unknown;
 };
 
+export type ProviderHealth = {
+  provider: string;
+  valid: boolean;
+  message: string;
+  metadata: {
+    /** The fault: `unknown_provider`, `not_configured`, `auth_failure`, `http_status`, `redirect`, `timeout`, `unreachable`. */
+    reason?: string;
+    /** HTTP status of the provider's answer. */
+    status?: number;
+    latency_ms?: number;
+    /** The variable to set. */
+    variable?: string;
+  };
+};
+
+export type ResumedSession = Session & {
+  /** Whether an idle run of it continues. */
+  woken: boolean;
+};
+
 export type RunAccepted = {
   id: string;
   run_id: string;
   session_id: string;
   status: "running" | "idle" | "awaiting_tool" | "awaiting_approval" | "done" | "stuck" | "budget_exhausted" | "watchdog" | "failed" | "error" | "cancelled";
+};
+
+export type RunFigures = {
+  since: string;
+  /** Runs that wait for an approval, whenever they began. */
+  awaiting_approval: number;
+  data: ({
+    /** The skill, or the operation. */
+    name: string;
+    calls: number;
+    failures: number;
+    /** Median duration of those that ended. */
+    p50_ms: number | null;
+    cost_usd: number;
+  })[];
 };
 
 /** Options of an agent run: those of its model calls, and its own. */
@@ -862,9 +1173,9 @@ export type RunOptions = CallOptions & {
 };
 
 export type RunRequest = {
-  prompt?: string | null;
-  system?: string | null;
-  options?: RunOptions;
+  prompt?: string | null | undefined;
+  system?: string | null | undefined;
+  options?: RunOptions | undefined;
 };
 
 export type RunResult = {
@@ -947,7 +1258,7 @@ export type RunResult = {
   transcript_truncated?: true;
 };
 
-export type Session = {
+export type Session = SessionAncestry & {
   id: string;
   state: "active" | "archived" | "abandoned" | "closed";
   created_at: string;
@@ -956,10 +1267,6 @@ export type Session = {
   length: number;
   /** Summary of the messages that compaction removed from the conversation. */
   summary: string | null;
-  parent_id: string | null;
-  child_ids: string[];
-  /** Where this session branched off: the number of messages that it took over from its parent. */
-  branched_at_event_index: number | null;
   /** Number of the last event; 0: there is none. */
   last_event: number;
   metadata: Record<string, unknown>;
@@ -968,6 +1275,41 @@ export type Session = {
     run_id: string;
     status: "running" | "idle" | "awaiting_tool" | "awaiting_approval" | "done" | "stuck" | "budget_exhausted" | "watchdog" | "failed" | "error" | "cancelled";
   } | null;
+};
+
+export type SessionAncestry = {
+  parent_id: string | null;
+  child_ids: string[];
+  /** Where this session branched off: the number of messages that it took over from its parent. */
+  branched_at_event_index: number | null;
+};
+
+export type SessionCassette = {
+  session_id: string;
+  /** As `options.mock` takes them. */
+  mocks: Record<string, unknown>[];
+  tool_results: ({
+    run_id: string;
+    tool_call_id: string;
+    name: string;
+    arguments: Record<string, unknown>;
+    /** SHA-256 (hex) of name and arguments. */
+    arguments_digest: string;
+    status: "ok" | "error" | "rejected";
+    content: string;
+  })[];
+};
+
+export type SessionCost = {
+  total_cost: number;
+  input_tokens: number;
+  output_tokens: number;
+  call_count: number;
+};
+
+export type SessionEvents = {
+  data: HullEvent[];
+  next_cursor: string | null;
 };
 
 export type SessionFile = {
@@ -1032,6 +1374,12 @@ export type Sessions = {
   next_cursor: string | null;
 };
 
+export type SoftBudget = {
+  budget: number | null;
+  /** USD; negative where it was passed. */
+  remaining: number | null;
+};
+
 export type StoredFile = {
   id: string;
   filename: string | null;
@@ -1042,11 +1390,21 @@ export type StoredFile = {
   expires_at: string;
 };
 
+export type StoredWorkflow = {
+  /** As it is stored, or `<skill>/<name>`. */
+  name: string;
+  /** `null`: a skill's, which has none of its own. */
+  version: number | null;
+  digest: string;
+  created_at: string | null;
+  graph: WorkflowGraph;
+};
+
 export type StructuredRequest = {
   prompt: string;
   schema: Record<string, unknown>;
-  system?: string | null;
-  options?: CallOptions;
+  system?: string | null | undefined;
+  options?: CallOptions | undefined;
 };
 
 export type StructuredResult = {
@@ -1084,10 +1442,215 @@ export type StructuredResult = {
   mock_calls_left_out?: number;
 };
 
+/** Options of the run, and further ones of the sub-agent. */
+export type SubAgentOptions = RunOptions & {
+  name?: string;
+  system?: string;
+  allowed_tools?: string[];
+  returns?: {
+    schema: Record<string, unknown>;
+  };
+  background?: boolean;
+  session_id?: string;
+  fork?: boolean;
+  request?: Record<string, unknown>;
+  payload?: unknown;
+  research_questions?: string[];
+  action_items?: string[];
+  workflow_stages?: string[];
+  verification_steps?: string[];
+};
+
+export type SubAgentRequest = {
+  task: string;
+  options?: SubAgentOptions | undefined;
+  /** Its ceilings hold, and its stream tells of the run. */
+  parent_session_id?: string | undefined;
+};
+
+export type SubAgentResult = {
+  ok: boolean;
+  status: string;
+  summary: string;
+  artifacts: unknown[];
+  evidence_added: number;
+  tokens_used: number;
+  budget_exceeded: boolean;
+  session_id: string;
+  data?: unknown;
+  /** Those of the run's result, e.g. that the model refused. */
+  warnings?: unknown[];
+  error?: {
+    category: string;
+    message: string;
+    tool?: string;
+  };
+};
+
+export type Task = {
+  _type: "task_handle";
+  id: string;
+  name: string;
+  task: string;
+  mode: "workflow" | "stage" | "delegated_stage" | "sub_agent";
+  status: "running" | "completed" | "failed" | "cancelled" | "awaiting" | "interrupted";
+  created_at: string;
+  started_at: string;
+  finished_at: string | null;
+  awaiting_started_at: string | null;
+  history: string[];
+  request: {
+    task: string;
+    system: string | null;
+    payload: unknown;
+    research_questions: unknown;
+    action_items: unknown;
+    workflow_stages: unknown;
+    verification_steps: unknown;
+    [name: string]: unknown;
+  };
+  provenance: Record<string, unknown>;
+  result: Record<string, unknown> | null;
+  error: Problem | null;
+  artifact_count: number;
+  has_transcript: boolean;
+  parent_task_id: string | null;
+  parent_stage_id: string | null;
+  child_run_id: string | null;
+  child_run_path: string | null;
+  execution: Record<string, unknown> | null;
+  snapshot_path: string | null;
+  /** Requested tools that the run lacks: there are none of these names, or the policy does not allow them. */
+  policy_dropped?: string[];
+  audit: ({
+    at: string;
+    action: string;
+    run_id: string | null;
+  })[];
+};
+
+export type TaskRequest = {
+  task: string;
+  node?: {
+    id?: string | undefined;
+    mode?: "llm" | "agent" | undefined;
+    prompt?: string | undefined;
+    system?: string | undefined;
+    task_label?: string | undefined;
+    done_sentinel?: string | undefined;
+    tools?: (string | Record<string, unknown>)[] | undefined;
+    model_policy?: Record<string, unknown> | undefined;
+    auto_compact?: Record<string, unknown> | undefined;
+    context_policy?: {
+      max_artifacts?: number | undefined;
+      max_tokens?: number | undefined;
+      reserve_tokens?: number | undefined;
+      include_kinds?: string[] | undefined;
+      exclude_kinds?: string[] | undefined;
+      prioritize_kinds?: string[] | undefined;
+      pinned_ids?: string[] | undefined;
+      include_stages?: string[] | undefined;
+      prefer_recent?: boolean | undefined;
+      prefer_fresh?: boolean | undefined;
+      render?: "json" | "xml" | undefined;
+    } | undefined;
+    capability_policy?: Policy | undefined;
+    approval_policy?: {
+      require_risk?: "none" | "safe" | "moderate" | "dangerous" | "critical" | undefined;
+      auto_approve?: string[] | undefined;
+      auto_deny?: string[] | undefined;
+      require_approval?: string[] | undefined;
+      write_path_allowlist?: string[] | undefined;
+    } | undefined;
+    output_contract?: {
+      output_kinds?: string[] | undefined;
+      schema?: Record<string, unknown> | undefined;
+    } | undefined;
+    exit_when_verified?: boolean | undefined;
+    metadata?: Record<string, unknown> | undefined;
+    kind?: "stage" | "subagent" | undefined;
+  } | undefined;
+  graph?: Record<string, unknown> | undefined;
+  name?: string | undefined;
+  wait?: boolean | undefined;
+  artifacts?: WorkflowArtifact[] | undefined;
+  options?: RunOptions | undefined;
+  transcript?: Transcript | undefined;
+  policy?: Policy | undefined;
+  tools?: string[] | undefined;
+  permissions?: Permissions | undefined;
+  execution?: {
+    cwd?: string | undefined;
+    env?: Record<string, string> | undefined;
+    worktree?: unknown | undefined;
+  } | undefined;
+  carry?: {
+    artifact_mode?: "inherit" | "none" | undefined;
+    transcript_mode?: "inherit" | "fork" | "reset" | "compact" | undefined;
+    context_policy?: {
+      max_artifacts?: number | undefined;
+      max_tokens?: number | undefined;
+      reserve_tokens?: number | undefined;
+      include_kinds?: string[] | undefined;
+      exclude_kinds?: string[] | undefined;
+      prioritize_kinds?: string[] | undefined;
+      pinned_ids?: string[] | undefined;
+      include_stages?: string[] | undefined;
+      prefer_recent?: boolean | undefined;
+      prefer_fresh?: boolean | undefined;
+      render?: "json" | "xml" | undefined;
+    } | undefined;
+    persist_state?: boolean | undefined;
+    retriggerable?: boolean | undefined;
+    resume_workflow?: boolean | undefined;
+    policy?: Policy | undefined;
+  } | undefined;
+  parent_session_id?: string | undefined;
+  payload?: unknown | undefined;
+  research_questions?: string[] | undefined;
+  action_items?: string[] | undefined;
+  workflow_stages?: string[] | undefined;
+  verification_steps?: string[] | undefined;
+};
+
+export type Tasks = {
+  data: ({
+    id: string;
+    name: string;
+    mode: "workflow" | "stage" | "delegated_stage" | "sub_agent";
+    status: "running" | "completed" | "failed" | "cancelled" | "awaiting" | "interrupted";
+    parent_task_id: string | null;
+    created_at: string;
+  })[];
+  next_cursor: string | null;
+};
+
 export type ToolAnswer = {
   tool_call_id: string;
   content: unknown;
-  is_error?: boolean;
+  is_error?: boolean | undefined;
+};
+
+export type ToolConfig = {
+  skill: string;
+  bot: string | null;
+  tools: Record<string, {
+    params: ConfigParam[];
+    /** Of secrets `{set}`; without value and default: nothing. */
+    values: Record<string, unknown>;
+    sources: Record<string, "default" | "global" | "per_bot">;
+    diagnostics: ({
+      code: string;
+      param: string;
+      source: "global" | "per_bot";
+      message: string;
+    })[];
+  }>;
+};
+
+export type ToolConfigChange = {
+  /** Values by tool and parameter. */
+  tools: Record<string, Record<string, unknown>>;
 };
 
 export type ToolDetails = {
@@ -1107,6 +1670,60 @@ export type ToolDetails = {
   overrides?: string[];
 };
 
+export type TotalUsage = {
+  input_tokens: number;
+  output_tokens: number;
+  total_duration_ms: number;
+  call_count: number;
+};
+
+export type Trace = {
+  /** Whether the run was taken up after its process died. */
+  recovered: boolean;
+  /** What the model said last in the whole run. */
+  text: string | null;
+  /** What the run ended with. */
+  error: {
+    code: string;
+    title: string;
+    detail: string;
+  } | null;
+  warnings?: {
+    code: string;
+    message: string;
+    option?: string;
+  }[];
+  data: ({
+    /** In the order in which the steps began. */
+    number: number;
+    kind: "model" | "tool" | "hook" | "approval" | "message" | "compaction" | "wake" | "note";
+    /** The provider, tool or hook; what kind of message; how the run ended. */
+    name: string;
+    started_at: string;
+    /** `null`: it is under way. */
+    duration_ms: number | null;
+    /** `null`: it neither went well nor failed. */
+    ok: boolean | null;
+    /** What went in; of long values the beginning of their text. */
+    input?: unknown;
+    /** What came out, in the same way. */
+    output?: unknown;
+    /** What the model said to itself. */
+    thoughts?: string;
+    model?: string;
+    /** Why the model ended its turn. */
+    stop_reason?: string | null;
+    usage?: {
+      input_tokens: number;
+      output_tokens: number;
+      cache_read_tokens: number;
+      cache_write_tokens: number;
+    };
+    cost_usd?: number;
+  })[];
+  next_cursor: string | null;
+};
+
 export type Transcript = {
   _type: "transcript";
   version: 2;
@@ -1123,6 +1740,560 @@ export type Transcript = {
   metadata?: Record<string, unknown>;
   state?: string;
   archived_messages?: number;
+};
+
+/** Named by what it is grouped by; `null`: by no skill, in no session. */
+export type Usage = {
+  day?: string;
+  skill?: string | null;
+  session?: string | null;
+  provider?: string;
+  model?: string;
+  calls: number;
+  input_tokens: number;
+  output_tokens: number;
+  cache_read_tokens: number;
+  cache_write_tokens: number;
+  cost_usd: number;
+  /** Whether the price of every call is known. */
+  price_known: boolean;
+  /** Calls whose tokens are estimates. */
+  estimated_calls: number;
+  duration_ms: number;
+};
+
+export type UsagePage = {
+  data: Usage[];
+  next_cursor: string | null;
+};
+
+export type Versions = {
+  data: ({
+    digest: Digest;
+    /** `null`: of a catalog that a deployment pins and that was never published. */
+    published_at: string | null;
+    /** Whether this version is served. */
+    current: boolean;
+  })[];
+  next_cursor: string | null;
+};
+
+export type WorkflowArtifact = {
+  _type?: "artifact";
+  id?: string;
+  kind?: string;
+  title?: string;
+  text?: string | null;
+  data?: unknown;
+  source?: string | null;
+  created_at?: string;
+  freshness?: string | null;
+  priority?: number;
+  lineage?: string[];
+  relevance?: number | null;
+  estimated_tokens?: number;
+  stage?: string | null;
+  metadata?: Record<string, unknown>;
+};
+
+export type WorkflowGraph = {
+  _type?: "workflow_graph";
+  id?: string;
+  name?: string;
+  version?: number;
+  entry?: string;
+  nodes: Record<string, WorkflowNode>;
+  edges?: {
+    from: string;
+    to: string;
+    branch?: string;
+    label?: string;
+    max_traversals?: number;
+  }[];
+  capability_policy?: {
+    tools?: string[];
+    blocked_tools?: string[];
+    capabilities?: Record<string, string[]>;
+    workspace_roots?: string[];
+    side_effect_level?: "none" | "read_only" | "workspace_write" | "process_exec" | "network";
+    recursion_limit?: number;
+    tool_arg_constraints?: {
+      tool: string;
+      arg_patterns: string[];
+      arg_key?: string;
+    }[];
+    tool_annotations?: Record<string, {
+      kind?: string;
+      side_effect_level?: "none" | "read_only" | "workspace_write" | "process_exec" | "network";
+      capabilities?: Record<string, string[]>;
+      arg_schema?: Record<string, unknown>;
+    }>;
+  };
+  approval_policy?: {
+    require_risk?: "none" | "safe" | "moderate" | "dangerous" | "critical";
+    auto_approve?: string[];
+    auto_deny?: string[];
+    require_approval?: string[];
+    write_path_allowlist?: string[];
+  };
+  metadata?: Record<string, unknown>;
+  audit_log?: unknown[];
+};
+
+export type WorkflowNode = {
+  id?: string;
+  kind?: "stage" | "verify" | "condition" | "fork" | "join" | "map" | "reduce" | "escalation" | "subagent" | "wait";
+  mode?: "llm" | "agent";
+  prompt?: string;
+  system?: string;
+  task_label?: string;
+  done_sentinel?: string;
+  tools?: (string | Record<string, unknown>)[];
+  model_policy?: Record<string, unknown>;
+  auto_compact?: Record<string, unknown>;
+  output_visibility?: string;
+  context_policy?: {
+    max_artifacts?: number;
+    max_tokens?: number;
+    reserve_tokens?: number;
+    include_kinds?: string[];
+    exclude_kinds?: string[];
+    prioritize_kinds?: string[];
+    pinned_ids?: string[];
+    include_stages?: string[];
+    prefer_recent?: boolean;
+    prefer_fresh?: boolean;
+    render?: "json" | "xml";
+  };
+  retry_policy?: {
+    max_attempts?: number;
+    verify?: boolean;
+    repair?: boolean;
+    backoff_ms?: number;
+    backoff_multiplier?: number;
+    retry_on?: string[];
+  };
+  timeout_ms?: number;
+  total_timeout_ms?: number;
+  capability_policy?: {
+    tools?: string[];
+    blocked_tools?: string[];
+    capabilities?: Record<string, string[]>;
+    workspace_roots?: string[];
+    side_effect_level?: "none" | "read_only" | "workspace_write" | "process_exec" | "network";
+    recursion_limit?: number;
+    tool_arg_constraints?: {
+      tool: string;
+      arg_patterns: string[];
+      arg_key?: string;
+    }[];
+    tool_annotations?: Record<string, {
+      kind?: string;
+      side_effect_level?: "none" | "read_only" | "workspace_write" | "process_exec" | "network";
+      capabilities?: Record<string, string[]>;
+      arg_schema?: Record<string, unknown>;
+    }>;
+  };
+  approval_policy?: {
+    require_risk?: "none" | "safe" | "moderate" | "dangerous" | "critical";
+    auto_approve?: string[];
+    auto_deny?: string[];
+    require_approval?: string[];
+    write_path_allowlist?: string[];
+  };
+  input_contract?: {
+    input_kinds?: string[];
+    min_inputs?: number;
+    max_inputs?: number;
+    require_transcript?: boolean;
+    schema?: Record<string, unknown>;
+  };
+  output_contract?: {
+    output_kinds?: string[];
+    schema?: Record<string, unknown>;
+  };
+  branch_semantics?: unknown;
+  map_policy?: {
+    items?: unknown[];
+    item_artifact_kind?: string;
+    output_kind?: string;
+    max_items?: number;
+    max_concurrent?: number;
+  };
+  join_policy?: {
+    strategy?: "all" | "first" | "quorum";
+    require_all_inputs?: boolean;
+    min_completed?: number;
+  };
+  reduce_policy?: {
+    strategy?: "concat";
+    separator?: string;
+    output_kind?: string;
+  };
+  escalation_policy?: {
+    level?: string;
+    queue?: string;
+    reason?: string;
+  };
+  verify?: {
+    command?: string;
+    assert_text?: string;
+    expect_status?: number;
+    expect_text?: string;
+  };
+  wait?: {
+    sleep_ms?: number;
+    until?: string;
+    event?: string;
+    key?: string;
+    approval?: string;
+    timeout_ms?: number;
+  };
+  exit_when_verified?: boolean;
+  compensation?: string;
+  metadata?: Record<string, unknown>;
+};
+
+/** Options of the workflow run, together with those of a run, which apply to every stage. */
+export type WorkflowOptions = RunOptions & {
+  max_steps?: number;
+  max_concurrent?: number;
+  deadline_ms?: number;
+  compensation_ms?: number;
+  resume_run?: string | Record<string, unknown>;
+  replay_run?: string | Record<string, unknown>;
+  persist_path?: string;
+  resume_path?: string;
+  replay_path?: string;
+  replay_mode?: "deterministic";
+  parent_run_id?: string;
+  root_run_id?: string;
+  metadata?: Record<string, unknown>;
+  audit?: Record<string, unknown>;
+  policy?: Record<string, unknown>;
+  test?: {
+    virtual_time?: boolean;
+    mocks?: Record<string, unknown[]>;
+    approvals?: Record<string, "approve" | "deny">;
+    signals?: ({
+      name: string;
+      key?: string | null;
+      payload?: unknown;
+    })[];
+    crashes?: ({
+      node: string;
+      visit?: number;
+      attempt?: number;
+      item?: number;
+      at: "begun" | "called" | "answered" | "settled";
+    })[];
+  };
+};
+
+export type WorkflowRequest = {
+  task: string;
+  graph?: WorkflowGraph | undefined;
+  workflow?: string | undefined;
+  artifacts?: GivenArtifacts | undefined;
+  options?: WorkflowOptions | undefined;
+};
+
+export type WorkflowResult = {
+  id: string;
+  status: "running" | "waiting" | "paused" | "completed" | "failed" | "cancelled";
+  run: WorkflowRun;
+  artifacts: WorkflowArtifact[];
+  transcript: unknown;
+  path: string;
+};
+
+export type WorkflowRun = {
+  _type: "run_record";
+  id: string;
+  workflow_id: string;
+  workflow_name: string;
+  /** `null`: the graph came with the request. */
+  workflow: {
+    name: string;
+    /** `null`: a workflow of a skill. */
+    version: number | null;
+    digest: string;
+  } | null;
+  /** `null`: each stage takes the versions that are served at the time. */
+  skills: {
+    /** By the name that the run gives the skill. */
+    digests: Record<string, string>;
+    /** The skills that `*` means. */
+    all?: string[];
+  } | null;
+  graph: WorkflowGraph;
+  /** The run options that hold for every stage. */
+  options: Record<string, unknown>;
+  task: string;
+  status: "running" | "waiting" | "paused" | "completed" | "failed" | "cancelled";
+  /** One sentence: what the run does, or why it does not continue. */
+  explanation: string;
+  started_at: string;
+  finished_at: string | null;
+  parent_run_id: string | null;
+  root_run_id: string;
+  /** The earlier run that this one continues or repeats. */
+  origin: {
+    run_id: string;
+    how: "resume" | "fork" | "replay";
+    /** Ids of the stages that are not to be undone. */
+    undone?: string[];
+  } | null;
+  stages: WorkflowStage[];
+  compensations: WorkflowStage[];
+  /** Ids of stages that the run has not undone yet. */
+  uncompensated: string[];
+  transitions: ({
+    from: string;
+    to: string;
+    branch: string | null;
+    at: string;
+  })[];
+  active: ({
+    node_id: string;
+    visit: number;
+    started_at: string;
+    attempt: number;
+    /** Id of the stage that it undoes. */
+    compensates?: string;
+    /** The sessions of its runs under way. */
+    child_session_ids?: string[];
+    retry_at?: string;
+    /** `null`: without end. */
+    waits_until?: string | null;
+    approval?: {
+      question: string;
+    };
+    /** Of a map: the items that run. */
+    items?: number[];
+  })[];
+  checkpoints: ({
+    kind: "start" | "stage_complete" | "finalize";
+    at: string;
+    stage_id?: string;
+  })[];
+  pending_nodes: string[];
+  completed_nodes: string[];
+  /** Ids. */
+  failed_stages: string[];
+  child_runs: {
+    stage_id: string;
+    run_id: string;
+  }[];
+  artifacts: WorkflowArtifact[];
+  /** The ceiling of every stage; `null`: none. */
+  policy: Record<string, unknown> | null;
+  usage: {
+    input_tokens: number;
+    output_tokens: number;
+    total_duration_ms: number;
+    call_count: number;
+    total_cost: number;
+    /** The price of a call is not known, so it counts as 0. Absent: all are known. */
+    price_known?: false;
+    models: string[];
+  };
+  /** That of the last stage that has one. */
+  transcript: unknown;
+  error: {
+    code: string;
+    /** Of a failed model call, e.g. `rate_limit`, which `retry_on` may also name. */
+    category?: string;
+    message: string;
+  } | null;
+  steps: number;
+  max_steps: number;
+  replay_fixture: null;
+  trace_spans: ({
+    span_id: string;
+    /** `null`: the span of the run. */
+    parent_id: string | null;
+    kind: "workflow" | "stage" | "attempt" | "model" | "tool";
+    name: string;
+    /** Since the run began. */
+    start_ms: number;
+    /** `null`: it is under way. */
+    duration_ms: number | null;
+    metadata: Record<string, unknown>;
+  })[];
+  tool_recordings: ({
+    stage_id: string;
+    run_id: string;
+    tool_call_id: string;
+    name: string;
+    /** The beginning of their text if they are long. */
+    arguments: unknown;
+    /** SHA-256 of name and arguments, as in a cassette. */
+    arguments_digest: string;
+    status: "ok" | "error" | "rejected";
+    content: string;
+    at: string;
+    /** `null`: a client answered. */
+    duration_ms: number | null;
+  })[];
+  trace_spans_left_out?: number;
+  tool_recordings_left_out?: number;
+  /** How far its time is ahead of the clock. */
+  virtual_time_ms: number;
+  /** Of a run that tries a graph: where its process died, and what it has not needed so far. */
+  test: {
+    /** Where its process died. */
+    crashed: ({
+      node: string;
+      visit: number;
+      attempt: number;
+      /** Of a map: which item, counted from 0. */
+      item?: number;
+      at: "begun" | "called" | "answered" | "settled";
+    })[];
+    /** What its author provided and it has not needed so far. */
+    unmet: {
+      crashes: ({
+        node: string;
+        visit: number;
+        attempt: number;
+        /** Of a map: which item, counted from 0. */
+        item?: number;
+        at: "begun" | "called" | "answered" | "settled";
+      })[];
+      /** Answers for attempts that did not happen. */
+      mocks: {
+        node: string;
+        attempt: number;
+      }[];
+      /** Nodes that did not ask. */
+      approvals: string[];
+      signals: ({
+        name: string;
+        key: string | null;
+      })[];
+    };
+  } | null;
+  metadata: Record<string, unknown>;
+  /** Names the record in `resume_path`, `replay_path` and `session_restore`. */
+  persisted_path: string;
+};
+
+export type WorkflowRuns = {
+  data: ({
+    id: string;
+    workflow: string;
+    task: string;
+    status: "running" | "waiting" | "paused" | "completed" | "failed" | "cancelled";
+    created_at: string;
+    finished_at: string | null;
+  })[];
+  next_cursor: string | null;
+};
+
+export type WorkflowStage = {
+  /** `<run>:<node>:<visit>`. */
+  id: string;
+  node_id: string;
+  kind: string;
+  status: "completed" | "failed" | "partial";
+  /** Depends on the kind of node: `success`, `verified`, …. */
+  outcome: string;
+  /** Selects the edges to take next. */
+  branch: string;
+  error: {
+    code: string;
+    /** Of a failed model call, e.g. `rate_limit`, which `retry_on` may also name. */
+    category?: string;
+    message: string;
+  } | null;
+  usage: {
+    input_tokens: number;
+    output_tokens: number;
+    total_duration_ms: number;
+    call_count: number;
+    total_cost: number;
+    /** The price of a call is not known, so it counts as 0. Absent: all are known. */
+    price_known?: false;
+    models: string[];
+  };
+  started_at: string;
+  finished_at: string;
+  visible_text: string;
+  private_reasoning: string | null;
+  transcript: unknown;
+  /** Of a verify node: `{ok, …}` of each check. */
+  verification: unknown;
+  artifacts: WorkflowArtifact[];
+  consumed_artifact_ids: string[];
+  produced_artifact_ids: string[];
+  attempts: ({
+    attempt: number;
+    status: string;
+    started_at: string;
+    finished_at: string;
+    /** Depends on the kind of node: `success`, `verified`, …. */
+    outcome: string;
+    /** Selects the edges to take next. */
+    branch: string;
+    error: {
+      code: string;
+      /** Of a failed model call, e.g. `rate_limit`, which `retry_on` may also name. */
+      category?: string;
+      message: string;
+    } | null;
+    usage: {
+      input_tokens: number;
+      output_tokens: number;
+      total_duration_ms: number;
+      call_count: number;
+      total_cost: number;
+      /** The price of a call is not known, so it counts as 0. Absent: all are known. */
+      price_known?: false;
+      models: string[];
+    };
+    child_run_id: string | null;
+    /** The session of that run; absent before Hull recorded it. */
+    child_session_id?: string | null;
+  })[];
+  /** SHA-256 (hex) of the stage's input. */
+  input_digest: string;
+  /** `tools`, `policy`, `items`, `wait` as the attempt used them; `stop_reason` and `warnings` of its run. */
+  metadata: Record<string, unknown>;
+};
+
+export type WorkflowValidation = {
+  valid: boolean;
+  errors: {
+    path: string;
+    message: string;
+    node?: string;
+  }[];
+  warnings: {
+    path: string;
+    message: string;
+    node?: string;
+  }[];
+  /** In the order in which a walk from the entry reaches them. */
+  reachable_nodes: string[];
+};
+
+export type WorkflowVersion = {
+  name: string;
+  version: number;
+  digest: string;
+};
+
+export type Workflows = {
+  data: ({
+    /** As it is stored, or `<skill>/<name>`. */
+    name: string;
+    /** `null`: a skill's, which has none of its own. */
+    version: number | null;
+    digest: string;
+    created_at: string | null;
+  })[];
+  next_cursor: string | null;
 };
 
 /** The data of each event, by the event's name. */
@@ -1491,5 +2662,1244 @@ export interface EventData {
     /** Of llm skills, as of a run's result. */
     warnings?: Record<string, unknown>[];
     [name: string]: unknown;
+  };
+}
+
+/** What each route takes and answers. `keyed`: whether it takes an `Idempotency-Key`. `later`: its answer if the run continues. */
+export interface Routes {
+  "GET /skills": {
+    takes: {
+      query?: {
+        /** Items per page. */
+        limit?: number | undefined;
+        /** Where the page before ended. */
+        cursor?: string | undefined;
+        /** Words that must all occur in name, slug, description or tool names. */
+        q?: string | undefined;
+        /** Only skills of this mode. */
+        mode?: "script" | "static-file" | "proxy" | "llm" | undefined;
+      };
+    };
+    keyed: false;
+    answer: Card[];
+  };
+  "GET /skills/{slug}/card": {
+    takes: {
+      path: { slug: string };
+    };
+    keyed: false;
+    answer: Card;
+  };
+  "POST /files": {
+    takes: {
+      query?: {
+        /** The file's name; it wins over every other name in the request. */
+        filename?: string | undefined;
+      };
+    };
+    keyed: true;
+    answer: StoredFile;
+  };
+  "GET /files/{id}": {
+    takes: {
+      path: { id: string };
+    };
+    keyed: false;
+    answer: null;
+  };
+  "DELETE /files/{id}": {
+    takes: {
+      path: { id: string };
+    };
+    keyed: false;
+    answer: null;
+  };
+  "GET /executions/{id}": {
+    takes: {
+      path: { id: string };
+    };
+    keyed: false;
+    answer: Execution;
+  };
+  "DELETE /executions/{id}": {
+    takes: {
+      path: { id: string };
+    };
+    keyed: false;
+    answer: Execution;
+  };
+  "GET /executions/{id}/result": {
+    takes: {
+      path: { id: string };
+    };
+    keyed: false;
+    answer: null;
+  };
+  "GET /executions/{id}/events": {
+    takes: {
+      path: { id: string };
+      query?: {
+        /** Events after this number only. */
+        after?: number | undefined;
+      };
+    };
+    keyed: false;
+    answer: null;
+  };
+  "GET /executions/{id}/trace": {
+    takes: {
+      path: { id: string };
+      query?: {
+        /** Items per page. */
+        limit?: number | undefined;
+        /** Where the page before ended. */
+        cursor?: string | undefined;
+      };
+    };
+    keyed: false;
+    answer: Trace;
+  };
+  "GET /skills/{slug}/config": {
+    takes: {
+      path: { slug: string };
+      query?: {
+        /** A profile's values instead of those that count for every profile. */
+        bot?: string | undefined;
+      };
+    };
+    keyed: false;
+    answer: ToolConfig;
+  };
+  "PUT /skills/{slug}/config": {
+    takes: {
+      path: { slug: string };
+      query?: {
+        /** A profile's values instead of those that count for every profile. */
+        bot?: string | undefined;
+      };
+      json: ToolConfigChange;
+    };
+    keyed: false;
+    answer: ToolConfig;
+  };
+  "POST /runs": {
+    takes: {
+      query?: {
+        /** Until when a daemon lives: its end, or its first rest, as without it. `none` answers 202. */
+        wait?: "terminal" | "idle" | "none" | undefined;
+        /** `1`: answer as server-sent events. */
+        stream?: "0" | "1" | undefined;
+      };
+      json: RunRequest;
+    };
+    keyed: true;
+    answer: RunResult;
+    later: ExecutionAccepted;
+  };
+  "GET /runs": {
+    takes: {
+      query?: {
+        /** Items per page. */
+        limit?: number | undefined;
+        /** Where the page before ended. */
+        cursor?: string | undefined;
+        /** Only runs in this state. */
+        state?: "running" | "idle" | "awaiting_tool" | "awaiting_approval" | "done" | "stuck" | "budget_exhausted" | "watchdog" | "failed" | "error" | "cancelled" | "waiting" | "paused" | "completed" | undefined;
+        /** Only runs of this kind. */
+        kind?: "run" | "daemon" | "call" | "workflow" | undefined;
+        /** Only runs of this skill, operation or workflow. */
+        name?: string | undefined;
+        /** Only runs in this session. */
+        session?: string | undefined;
+        /** Only runs with this model, as `provider/model`. */
+        model?: string | undefined;
+        /** Only runs that ended with this error. */
+        code?: string | undefined;
+        /** Whether the runs of workflow stages are among them; `true` if absent. */
+        stages?: "true" | "false" | undefined;
+      };
+    };
+    keyed: false;
+    answer: IndexedRuns;
+  };
+  "GET /runs/figures": {
+    takes: Record<never, never>;
+    keyed: false;
+    answer: RunFigures;
+  };
+  "GET /runs/{id}": {
+    takes: {
+      path: { id: string };
+    };
+    keyed: false;
+    answer: IndexedRun;
+  };
+  "POST /llm/call": {
+    takes: {
+      query?: {
+        /** `1`: answer as server-sent events. */
+        stream?: "0" | "1" | undefined;
+      };
+      json: CallRequest;
+    };
+    keyed: true;
+    answer: CallResult;
+    later: ExecutionAccepted;
+  };
+  "POST /llm/stream": {
+    takes: {
+      query?: {
+        /** `1`: answer as server-sent events. */
+        stream?: "0" | "1" | undefined;
+      };
+      json: {
+        prompt?: string | null | undefined;
+        system?: string | null | undefined;
+        options?: CallOptions | undefined;
+      };
+    };
+    keyed: true;
+    answer: null;
+    later: ExecutionAccepted;
+  };
+  "POST /llm/structured": {
+    takes: {
+      query?: {
+        /** `1`: answer as server-sent events. */
+        stream?: "0" | "1" | undefined;
+      };
+      json: StructuredRequest;
+    };
+    keyed: true;
+    answer: StructuredResult;
+    later: ExecutionAccepted;
+  };
+  "POST /llm/completion": {
+    takes: {
+      query?: {
+        /** `1`: answer as server-sent events. */
+        stream?: "0" | "1" | undefined;
+      };
+      json: CompletionRequest;
+    };
+    keyed: true;
+    answer: CallResult;
+    later: ExecutionAccepted;
+  };
+  "GET /llm/info": {
+    takes: Record<never, never>;
+    keyed: false;
+    answer: ModelInfo;
+  };
+  "GET /llm/models": {
+    takes: {
+      query?: {
+        /** The id of a model, or an alias. */
+        id?: string | undefined;
+      };
+    };
+    keyed: false;
+    answer: ModelAliases | Model;
+  };
+  "GET /llm/resolve": {
+    takes: {
+      query: {
+        /** The id of a model, or an alias. */
+        model: string;
+      };
+    };
+    keyed: false;
+    answer: ModelTarget;
+  };
+  "GET /llm/infer": {
+    takes: {
+      query: {
+        /** The id of a model, or an alias. */
+        model: string;
+      };
+    };
+    keyed: false;
+    answer: {
+      provider: string;
+    };
+  };
+  "GET /llm/tier": {
+    takes: {
+      query: {
+        /** The id of a model, or an alias. */
+        model: string;
+      };
+    };
+    keyed: false;
+    answer: {
+      tier: "small" | "mid" | "frontier";
+    };
+  };
+  "GET /llm/pick": {
+    takes: {
+      query: {
+        /** An alias or a tier. */
+        target: string;
+      };
+    };
+    keyed: false;
+    answer: ModelTarget;
+  };
+  "GET /llm/cost": {
+    takes: {
+      query: {
+        /** The id of a model, or an alias. */
+        model: string;
+        /** Whose price counts where none is known for the model. */
+        provider?: string | undefined;
+        /** Of the prompt. */
+        input_tokens?: number | undefined;
+        /** Of the answer. */
+        output_tokens?: number | undefined;
+        /** Read from the provider's cache. */
+        cache_read_tokens?: number | undefined;
+        /** Written to the provider's cache. */
+        cache_write_tokens?: number | undefined;
+      };
+    };
+    keyed: false;
+    answer: {
+      cost_usd: number;
+      price_known: boolean;
+    };
+  };
+  "GET /llm/capabilities": {
+    takes: {
+      query: {
+        /** The name of a provider. */
+        provider: string;
+        /** The id of a model; the provider's default one without it. */
+        model?: string | undefined;
+      };
+    };
+    keyed: false;
+    answer: ModelCapabilities;
+  };
+  "GET /llm/providers": {
+    takes: Record<never, never>;
+    keyed: false;
+    answer: ModelProviders;
+  };
+  "GET /llm/providers/available": {
+    takes: Record<never, never>;
+    keyed: false;
+    answer: ModelProviders;
+  };
+  "GET /llm/providers/{name}": {
+    takes: {
+      path: { name: string };
+    };
+    keyed: false;
+    answer: ModelProvider;
+  };
+  "GET /llm/providers/{name}/health": {
+    takes: {
+      path: { name: string };
+    };
+    keyed: false;
+    answer: ProviderHealth;
+  };
+  "GET /usage": {
+    takes: {
+      query?: {
+        /** Items per page. */
+        limit?: number | undefined;
+        /** Where the page before ended. */
+        cursor?: string | undefined;
+        /** First day, UTC. */
+        from?: string | undefined;
+        /** Last day, UTC. */
+        to?: string | undefined;
+        /** What to sum by. */
+        group_by?: "skill" | "session" | "model" | "day" | undefined;
+        /** Only what this session spent. */
+        session?: string | undefined;
+      };
+    };
+    keyed: false;
+    answer: UsagePage;
+  };
+  "GET /budgets": {
+    takes: {
+      query?: {
+        /** Items per page. */
+        limit?: number | undefined;
+        /** Where the page before ended. */
+        cursor?: string | undefined;
+      };
+    };
+    keyed: false;
+    answer: Budgets;
+  };
+  "GET /budgets/{scope}": {
+    takes: {
+      path: { scope: string };
+    };
+    keyed: false;
+    answer: Budget;
+  };
+  "PUT /budgets/{scope}": {
+    takes: {
+      path: { scope: string };
+      json: NewBudget;
+    };
+    keyed: false;
+    answer: Budget;
+  };
+  "DELETE /budgets/{scope}": {
+    takes: {
+      path: { scope: string };
+    };
+    keyed: false;
+    answer: null;
+  };
+  "GET /llm/usage": {
+    takes: Record<never, never>;
+    keyed: false;
+    answer: TotalUsage;
+  };
+  "GET /llm/session-cost": {
+    takes: {
+      query?: {
+        /** A session's ledger instead of the caller's own. */
+        session_id?: string | undefined;
+      };
+    };
+    keyed: false;
+    answer: SessionCost;
+  };
+  "GET /llm/budget": {
+    takes: {
+      query?: {
+        /** A session's ledger instead of the caller's own. */
+        session_id?: string | undefined;
+      };
+    };
+    keyed: false;
+    answer: SoftBudget;
+  };
+  "PUT /llm/budget": {
+    takes: {
+      query?: {
+        /** A session's ledger instead of the caller's own. */
+        session_id?: string | undefined;
+      };
+      json: NewSoftBudget;
+    };
+    keyed: false;
+    answer: SoftBudget;
+  };
+  "DELETE /llm/budget": {
+    takes: {
+      query?: {
+        /** A session's ledger instead of the caller's own. */
+        session_id?: string | undefined;
+      };
+    };
+    keyed: false;
+    answer: null;
+  };
+  "GET /sessions": {
+    takes: {
+      query?: {
+        /** Items per page. */
+        limit?: number | undefined;
+        /** Where the page before ended. */
+        cursor?: string | undefined;
+        /** Whether those are among them in which stages of workflow runs ran. */
+        stages?: "true" | "false" | undefined;
+      };
+    };
+    keyed: false;
+    answer: Sessions;
+  };
+  "POST /sessions": {
+    takes: {
+      json?: NewSession;
+    };
+    keyed: true;
+    answer: Session;
+  };
+  "GET /sessions/{id}": {
+    takes: {
+      path: { id: string };
+    };
+    keyed: false;
+    answer: Session;
+  };
+  "DELETE /sessions/{id}": {
+    takes: {
+      path: { id: string };
+    };
+    keyed: false;
+    answer: null;
+  };
+  "GET /sessions/{id}/exists": {
+    takes: {
+      path: { id: string };
+    };
+    keyed: false;
+    answer: {
+      exists: boolean;
+    };
+  };
+  "GET /sessions/{id}/length": {
+    takes: {
+      path: { id: string };
+    };
+    keyed: false;
+    answer: {
+      length: number;
+    };
+  };
+  "GET /sessions/{id}/ancestry": {
+    takes: {
+      path: { id: string };
+    };
+    keyed: false;
+    answer: SessionAncestry;
+  };
+  "GET /sessions/{id}/messages": {
+    takes: {
+      path: { id: string };
+      query?: {
+        /** Items per page. */
+        limit?: number | undefined;
+        /** Where the page before ended. */
+        cursor?: string | undefined;
+      };
+    };
+    keyed: false;
+    answer: SessionMessages;
+  };
+  "POST /sessions/{id}/messages": {
+    takes: {
+      path: { id: string };
+      json: NewMessage;
+    };
+    keyed: true;
+    answer: Delivered;
+  };
+  "GET /sessions/{id}/transcript": {
+    takes: {
+      path: { id: string };
+      query?: {
+        /** As text what everybody may see, or all of it; or the transcript itself. */
+        view?: "visible" | "full" | "raw" | undefined;
+      };
+    };
+    keyed: false;
+    answer: Transcript;
+  };
+  "GET /sessions/{id}/cassette": {
+    takes: {
+      path: { id: string };
+    };
+    keyed: false;
+    answer: SessionCassette;
+  };
+  "GET /sessions/{id}/events": {
+    takes: {
+      path: { id: string };
+      query?: {
+        /** Events after this number only. */
+        after?: number | undefined;
+      };
+    };
+    keyed: false;
+    answer: null;
+  };
+  "GET /sessions/{id}/events/list": {
+    takes: {
+      path: { id: string };
+      query?: {
+        /** Items per page. */
+        limit?: number | undefined;
+        /** Where the page before ended. */
+        cursor?: string | undefined;
+        /** Only events of this name. */
+        event?: string | undefined;
+      };
+    };
+    keyed: false;
+    answer: SessionEvents;
+  };
+  "POST /sessions/{id}/reset": {
+    takes: {
+      path: { id: string };
+      json?: Record<string, never>;
+    };
+    keyed: true;
+    answer: Session;
+  };
+  "POST /sessions/{id}/trim": {
+    takes: {
+      path: { id: string };
+      json: {
+        keep_last: number;
+      };
+    };
+    keyed: true;
+    answer: Session;
+  };
+  "POST /sessions/{id}/compact": {
+    takes: {
+      path: { id: string };
+      json?: CompactRequest;
+    };
+    keyed: true;
+    answer: CompactedSession;
+  };
+  "POST /sessions/{id}/inject": {
+    takes: {
+      path: { id: string };
+      json: {
+        message: Message;
+      };
+    };
+    keyed: true;
+    answer: Session;
+  };
+  "POST /sessions/{id}/fork": {
+    takes: {
+      path: { id: string };
+      json?: {
+        /** The id that the new session is to have. */
+        dst?: string | undefined;
+      };
+    };
+    keyed: true;
+    answer: Session;
+  };
+  "POST /sessions/{id}/fork-at": {
+    takes: {
+      path: { id: string };
+      json: {
+        keep_first: number;
+        /** The id that the new session is to have. */
+        dst?: string | undefined;
+      };
+    };
+    keyed: true;
+    answer: Session;
+  };
+  "POST /sessions/{id}/archive": {
+    takes: {
+      path: { id: string };
+      json?: Record<string, never>;
+    };
+    keyed: true;
+    answer: Session;
+  };
+  "POST /sessions/{id}/abandon": {
+    takes: {
+      path: { id: string };
+      json?: Record<string, never>;
+    };
+    keyed: true;
+    answer: Session;
+  };
+  "POST /sessions/{id}/close": {
+    takes: {
+      path: { id: string };
+      json?: Record<string, never>;
+    };
+    keyed: true;
+    answer: Session;
+  };
+  "POST /sessions/{id}/resume": {
+    takes: {
+      path: { id: string };
+      json?: Record<string, never>;
+    };
+    keyed: true;
+    answer: ResumedSession;
+  };
+  "POST /sessions/{id}/feedback": {
+    takes: {
+      path: { id: string };
+      json: {
+        kind: string;
+        content: string;
+      };
+    };
+    keyed: true;
+    answer: Delivered;
+  };
+  "POST /sessions/{id}/tool-results": {
+    takes: {
+      path: { id: string };
+      json: ToolAnswer;
+    };
+    keyed: true;
+    answer: {
+      tool_call_id: string;
+      run_id: string;
+    };
+  };
+  "GET /sessions/{id}/artifacts": {
+    takes: {
+      path: { id: string };
+      query?: {
+        /** Items per page. */
+        limit?: number | undefined;
+        /** Where the page before ended. */
+        cursor?: string | undefined;
+      };
+    };
+    keyed: false;
+    answer: Artifacts;
+  };
+  "GET /sessions/{id}/artifacts/{artifact}": {
+    takes: {
+      path: { id: string; artifact: string };
+      query?: {
+        /** Instead of the last one. */
+        version?: number | undefined;
+        /** `1`: the content alone, always as an attachment. */
+        download?: "0" | "1" | undefined;
+      };
+    };
+    keyed: false;
+    answer: Artifact;
+  };
+  "GET /sessions/{id}/approvals": {
+    takes: {
+      path: { id: string };
+    };
+    keyed: false;
+    answer: Approvals;
+  };
+  "POST /sessions/{id}/approvals/{approval}": {
+    takes: {
+      path: { id: string; approval: string };
+      json: ApprovalDecision;
+    };
+    keyed: true;
+    answer: {
+      id: string;
+      decision: "approve" | "deny";
+      run_id: string;
+    };
+  };
+  "GET /sessions/{id}/runs": {
+    takes: {
+      path: { id: string };
+      query?: {
+        /** Items per page. */
+        limit?: number | undefined;
+        /** Where the page before ended. */
+        cursor?: string | undefined;
+      };
+    };
+    keyed: false;
+    answer: SessionRuns;
+  };
+  "POST /sessions/{id}/runs": {
+    takes: {
+      path: { id: string };
+      query?: {
+        /** `1`: answer as server-sent events. */
+        stream?: "0" | "1" | undefined;
+        /** Until when the answer waits: the run's end, until it rests (it is idle, or waits for its client or an approval), or not at all. Without it a daemon, and a run with tools of the client, is answered when it rests. */
+        wait?: "terminal" | "idle" | "none" | undefined;
+      };
+      json: RunRequest;
+    };
+    keyed: true;
+    answer: SessionRunResult;
+    later: RunAccepted;
+  };
+  "GET /sessions/{id}/runs/{run}": {
+    takes: {
+      path: { id: string; run: string };
+    };
+    keyed: false;
+    answer: SessionRun;
+  };
+  "GET /sessions/{id}/runs/{run}/trace": {
+    takes: {
+      path: { id: string; run: string };
+      query?: {
+        /** Items per page. */
+        limit?: number | undefined;
+        /** Where the page before ended. */
+        cursor?: string | undefined;
+      };
+    };
+    keyed: false;
+    answer: Trace;
+  };
+  "GET /sessions/{id}/runs/{run}/events": {
+    takes: {
+      path: { id: string; run: string };
+      query?: {
+        /** Events after this number only. */
+        after?: number | undefined;
+      };
+    };
+    keyed: false;
+    answer: null;
+  };
+  "POST /sessions/{id}/runs/{run}/cancel": {
+    takes: {
+      path: { id: string; run: string };
+      json?: Record<string, never>;
+    };
+    keyed: false;
+    answer: SessionRun;
+  };
+  "GET /daemons": {
+    takes: {
+      query?: {
+        /** Items per page. */
+        limit?: number | undefined;
+        /** Where the page before ended. */
+        cursor?: string | undefined;
+      };
+    };
+    keyed: false;
+    answer: Daemons;
+  };
+  "POST /daemons": {
+    takes: {
+      json: DaemonRequest;
+    };
+    keyed: true;
+    answer: Daemon;
+  };
+  "POST /daemons/resume": {
+    takes: {
+      json: {
+        persist_path: string;
+      };
+    };
+    keyed: true;
+    answer: Daemon;
+  };
+  "GET /daemons/{id}": {
+    takes: {
+      path: { id: string };
+    };
+    keyed: false;
+    answer: DaemonSnapshot;
+  };
+  "GET /daemons/{id}/wakes": {
+    takes: {
+      path: { id: string };
+      query?: {
+        /** Items per page. */
+        limit?: number | undefined;
+        /** Where the page before ended. */
+        cursor?: string | undefined;
+      };
+    };
+    keyed: false;
+    answer: DaemonWakes;
+  };
+  "DELETE /daemons/{id}": {
+    takes: {
+      path: { id: string };
+    };
+    keyed: false;
+    answer: null;
+  };
+  "POST /daemons/{id}/events": {
+    takes: {
+      path: { id: string };
+      json: unknown;
+    };
+    keyed: true;
+    answer: Daemon;
+  };
+  "POST /daemons/{id}/wake": {
+    takes: {
+      path: { id: string };
+      json?: Record<string, never>;
+    };
+    keyed: true;
+    answer: Daemon;
+  };
+  "POST /daemons/{id}/stop": {
+    takes: {
+      path: { id: string };
+      json?: Record<string, never>;
+    };
+    keyed: true;
+    answer: Daemon;
+  };
+  "POST /daemons/{id}/resume": {
+    takes: {
+      path: { id: string };
+      json?: Record<string, never>;
+    };
+    keyed: true;
+    answer: Daemon;
+  };
+  "GET /tasks": {
+    takes: {
+      query?: {
+        /** Items per page. */
+        limit?: number | undefined;
+        /** Where the page before ended. */
+        cursor?: string | undefined;
+      };
+    };
+    keyed: false;
+    answer: Tasks;
+  };
+  "POST /tasks": {
+    takes: {
+      query?: {
+        /** `1`: answer as server-sent events. */
+        stream?: "0" | "1" | undefined;
+      };
+      json: TaskRequest;
+    };
+    keyed: true;
+    answer: Task;
+    later: {
+      id: string;
+      run_id: string | null;
+      session_id: string;
+      status: "running" | "completed" | "failed" | "cancelled" | "awaiting" | "interrupted";
+    };
+  };
+  "POST /tasks/wait": {
+    takes: {
+      json: {
+        ids: string | string[];
+        timeout_ms?: number | undefined;
+      };
+    };
+    keyed: true;
+    answer: Task | Task[];
+  };
+  "POST /tasks/resume": {
+    takes: {
+      json: {
+        id?: string | undefined;
+        snapshot_path?: string | undefined;
+        run?: boolean | undefined;
+      };
+    };
+    keyed: true;
+    answer: Task;
+  };
+  "GET /tasks/{id}": {
+    takes: {
+      path: { id: string };
+    };
+    keyed: false;
+    answer: Task;
+  };
+  "POST /tasks/{id}/input": {
+    takes: {
+      path: { id: string };
+      json: {
+        task: string;
+      };
+    };
+    keyed: true;
+    answer: Task;
+  };
+  "POST /tasks/{id}/trigger": {
+    takes: {
+      path: { id: string };
+      json?: {
+        payload?: unknown | undefined;
+      };
+    };
+    keyed: true;
+    answer: Task;
+  };
+  "POST /tasks/{id}/close": {
+    takes: {
+      path: { id: string };
+      json?: Record<string, never>;
+    };
+    keyed: true;
+    answer: Task;
+  };
+  "POST /sub-agents": {
+    takes: {
+      query?: {
+        /** `none` answers 202. */
+        wait?: "terminal" | "none" | undefined;
+        /** `1`: answer as server-sent events. */
+        stream?: "0" | "1" | undefined;
+      };
+      json: SubAgentRequest;
+    };
+    keyed: true;
+    answer: SubAgentResult;
+    later: {
+      id: string;
+      run_id: string | null;
+      session_id: string;
+      status: "running" | "completed" | "failed" | "cancelled" | "awaiting" | "interrupted";
+    };
+  };
+  "GET /sessions/{id}/files": {
+    takes: {
+      path: { id: string };
+      query?: {
+        /** Items per page. */
+        limit?: number | undefined;
+        /** Where the page before ended. */
+        cursor?: string | undefined;
+      };
+    };
+    keyed: false;
+    answer: SessionFiles;
+  };
+  "GET /sessions/{id}/files/{path}": {
+    takes: {
+      path: { id: string; path: string };
+    };
+    keyed: false;
+    answer: null;
+  };
+  "PUT /sessions/{id}/files/{path}": {
+    takes: {
+      path: { id: string; path: string };
+    };
+    keyed: false;
+    answer: SessionFile;
+  };
+  "DELETE /sessions/{id}/files/{path}": {
+    takes: {
+      path: { id: string; path: string };
+    };
+    keyed: false;
+    answer: null;
+  };
+  "POST /workflows/validate": {
+    takes: {
+      json: {
+        graph: WorkflowGraph;
+        ceiling?: Policy | null | undefined;
+      };
+    };
+    keyed: false;
+    answer: WorkflowValidation;
+  };
+  "POST /workflows/execute": {
+    takes: {
+      query?: {
+        /** Until when the answer waits. */
+        wait?: "terminal" | "none" | undefined;
+        /** `1`: answer as server-sent events. */
+        stream?: "0" | "1" | undefined;
+      };
+      json: WorkflowRequest;
+    };
+    keyed: true;
+    answer: WorkflowResult;
+    later: WorkflowResult;
+  };
+  "GET /workflows/runs": {
+    takes: {
+      query?: {
+        /** Items per page. */
+        limit?: number | undefined;
+        /** Where the page before ended. */
+        cursor?: string | undefined;
+        /** Only runs of this status. */
+        status?: "running" | "waiting" | "paused" | "completed" | "failed" | "cancelled" | undefined;
+      };
+    };
+    keyed: false;
+    answer: WorkflowRuns;
+  };
+  "GET /workflows/runs/{id}": {
+    takes: {
+      path: { id: string };
+      query?: {
+        /** Until when the answer waits. */
+        wait?: "terminal" | "none" | undefined;
+      };
+    };
+    keyed: false;
+    answer: WorkflowRun;
+  };
+  "DELETE /workflows/runs/{id}": {
+    takes: {
+      path: { id: string };
+    };
+    keyed: false;
+    answer: null;
+  };
+  "GET /workflows/runs/{id}/events": {
+    takes: {
+      path: { id: string };
+      query?: {
+        /** Number of the last event that the client has. */
+        after?: number | undefined;
+      };
+    };
+    keyed: false;
+    answer: null;
+  };
+  "POST /workflows/runs/{id}/cancel": {
+    takes: {
+      path: { id: string };
+      json?: {
+        reason?: string | undefined;
+      };
+    };
+    keyed: true;
+    answer: WorkflowRun;
+  };
+  "POST /workflows/runs/{id}/kill": {
+    takes: {
+      path: { id: string };
+      json?: {
+        reason?: string | undefined;
+      };
+    };
+    keyed: true;
+    answer: WorkflowRun;
+  };
+  "POST /workflows/runs/{id}/pause": {
+    takes: {
+      path: { id: string };
+      json?: Record<string, never>;
+    };
+    keyed: true;
+    answer: WorkflowRun;
+  };
+  "POST /workflows/runs/{id}/resume": {
+    takes: {
+      path: { id: string };
+      query?: {
+        /** Until when the answer waits. */
+        wait?: "terminal" | "none" | undefined;
+        /** `1`: answer as server-sent events. */
+        stream?: "0" | "1" | undefined;
+      };
+      json?: Record<string, never>;
+    };
+    keyed: true;
+    answer: WorkflowRun | WorkflowResult;
+    later: WorkflowResult;
+  };
+  "POST /workflows/runs/{id}/migrate": {
+    takes: {
+      path: { id: string };
+      json: {
+        graph?: WorkflowGraph | undefined;
+        workflow?: string | undefined;
+      };
+    };
+    keyed: true;
+    answer: WorkflowRun;
+  };
+  "POST /workflows/runs/{id}/fork": {
+    takes: {
+      path: { id: string };
+      query?: {
+        /** Until when the answer waits. */
+        wait?: "terminal" | "none" | undefined;
+        /** `1`: answer as server-sent events. */
+        stream?: "0" | "1" | undefined;
+      };
+      json: {
+        from: string;
+        input?: {
+          task?: string | undefined;
+          artifacts?: GivenArtifacts | undefined;
+        } | undefined;
+      };
+    };
+    keyed: true;
+    answer: WorkflowResult;
+    later: WorkflowResult;
+  };
+  "POST /workflows/runs/{id}/signals": {
+    takes: {
+      path: { id: string };
+      json: {
+        name: string;
+        key?: string | null | undefined;
+        payload?: unknown | undefined;
+      };
+    };
+    keyed: true;
+    answer: WorkflowRun & {
+      /** How many signals no node has taken yet. */
+      queued_events: number;
+    };
+  };
+  "POST /workflows/runs/{id}/approvals": {
+    takes: {
+      path: { id: string };
+      json: {
+        node: string;
+        decision: "approve" | "deny";
+        reason?: string | null | undefined;
+      };
+    };
+    keyed: true;
+    answer: WorkflowRun;
+  };
+  "GET /workflows": {
+    takes: {
+      query?: {
+        /** Items per page. */
+        limit?: number | undefined;
+        /** Where the page before ended. */
+        cursor?: string | undefined;
+      };
+    };
+    keyed: false;
+    answer: Workflows;
+  };
+  "GET /workflows/{name}": {
+    takes: {
+      path: { name: string };
+    };
+    keyed: false;
+    answer: StoredWorkflow;
+  };
+  "GET /workflows/{skill}/{name}": {
+    takes: {
+      path: { skill: string; name: string };
+    };
+    keyed: false;
+    answer: StoredWorkflow;
+  };
+  "PUT /workflows/{name}": {
+    takes: {
+      path: { name: string };
+      json: NewWorkflow;
+    };
+    keyed: false;
+    answer: WorkflowVersion;
+  };
+  "DELETE /workflows/{name}": {
+    takes: {
+      path: { name: string };
+    };
+    keyed: false;
+    answer: null;
+  };
+  "GET /skills/{slug}/versions": {
+    takes: {
+      path: { slug: string };
+      query?: {
+        /** Items per page. */
+        limit?: number | undefined;
+        /** Where the page before ended. */
+        cursor?: string | undefined;
+      };
+    };
+    keyed: false;
+    answer: Versions;
   };
 }

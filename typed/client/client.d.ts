@@ -1,16 +1,21 @@
 // `npm run docs` writes this file from src/client.
 /** `hullrun/client`: the HTTP API for programs in browsers, on servers and at the edge (docs/client.md). */
-import type { CallRequest, CallResult, Card, Execution, IndexedRun, RunRequest, RunResult, StoredFile, StructuredRequest, StructuredResult } from "./api.ts";
+import type { Card, Execution, IndexedRun, RunFigures, RunRequest, RunResult, StoredFile, ToolConfig } from "./api.ts";
 import { SkillAnswer } from "./answer.ts";
+import { BudgetsClient } from "./budgets.ts";
 import { DaemonClient, DaemonsClient } from "./daemons.ts";
 import { HullConnectionError, HullError } from "./error.ts";
-import { EventStream, type HullEvent } from "./event-stream.ts";
+import { EventStream } from "./event-stream.ts";
+import { ExecutionsClient } from "./executions.ts";
 import { type SkillInput } from "./input.ts";
+import { ModelsClient } from "./models.ts";
 import { SessionClient, SessionsClient } from "./sessions.ts";
-import { type Body, type Call, type CallSettings, type HullOptions, type RunSettings, Transport } from "./transport.ts";
+import { TaskClient, TasksClient } from "./tasks.ts";
+import { type Body, type CallSettings, type Filter, type HullOptions, type Item, type Json, type RunSettings, Transport } from "./transport.ts";
+import { WorkflowRunClient, WorkflowsClient } from "./workflows.ts";
 export type * from "./api.ts";
-export type { CallSettings, HullEvent, HullOptions, RunSettings, SkillInput };
-export { DaemonClient, EventStream, HullConnectionError, HullError, SessionClient, SkillAnswer };
+export type { CallSettings, HullOptions, RunSettings, SkillInput };
+export { DaemonClient, EventStream, HullConnectionError, HullError, SessionClient, SkillAnswer, TaskClient, WorkflowRunClient, };
 /** Settings of skill calls. */
 export interface SkillSettings extends RunSettings {
     /** Ids of stored files for the run. */
@@ -20,10 +25,8 @@ export interface SkillSettings extends RunSettings {
     /** Method of the skill's route; default POST. GET sends text as `?input=`, each member of an object as a parameter. */
     method?: "GET" | "POST";
 }
-/** Which runs to list. @see docs/http.md */
-export type RunFilter = {
-    [name in "state" | "kind" | "name" | "session" | "model" | "code"]?: string;
-};
+/** Which runs to list. */
+export type RunFilter = Filter<"GET /runs">;
 /** The content of the last event of a skill's stream. */
 export interface SkillDone {
     duration_ms?: number;
@@ -37,6 +40,10 @@ export declare class Hull {
     readonly daemons: DaemonsClient;
     readonly files: FilesClient;
     readonly llm: ModelsClient;
+    readonly tasks: TasksClient;
+    readonly workflows: WorkflowsClient;
+    readonly executions: ExecutionsClient;
+    readonly budgets: BudgetsClient;
     constructor(options?: HullOptions);
     /**
      * Runs a skill and returns its answer. Throws HullError for a run that fails.
@@ -51,33 +58,43 @@ export declare class Hull {
     streamAgent(body: RunRequest, settings?: RunSettings): EventStream<RunResult>;
     /** The tenant's runs of all surfaces, the newest first, page by page. */
     runs(filter?: RunFilter, settings?: CallSettings): AsyncGenerator<IndexedRun>;
+    /** One run of that list. */
+    getRun(id: string, settings?: CallSettings): Promise<IndexedRun>;
+    /** Sums over the runs of the last 24 hours by skill, and how many runs wait for an approval. */
+    runFigures(settings?: CallSettings): Promise<RunFigures>;
+    /** Tokens and cost of the tenant, by skill, session, model or day, page by page. */
+    usage(filter?: Filter<"GET /usage">, settings?: CallSettings): AsyncGenerator<Item<"GET /usage">>;
     /** The session of an id. This sends no request; `sessions.open` makes a session. */
     session(id: string): SessionClient;
     /** The daemon of an id. This sends no request; `daemons.spawn` makes a daemon. */
     daemon(id: string): DaemonClient;
+    /** The task of an id. This sends no request; `tasks.spawn` begins a task. */
+    task(id: string): TaskClient;
+    /** The workflow run of an id. This sends no request; `workflows.start` begins a run. */
+    workflowRun(id: string): WorkflowRunClient;
     /** The cards of the served skills, sorted by slug. @param query words that must all occur */
     skills(query?: string, settings?: CallSettings): AsyncGenerator<Card, void, undefined>;
     card(slug: string, settings?: CallSettings): Promise<Card>;
+    /** The versions of a skill, the newest first, page by page. */
+    versions(slug: string, settings?: CallSettings): AsyncGenerator<Item<"GET /skills/{slug}/versions">>;
+    /** The values that a skill's tools get; of a secret only whether it is set. @param settings `bot`: of this profile */
+    config(slug: string, settings?: CallSettings & {
+        bot?: string;
+    }): Promise<ToolConfig>;
+    /** Changes some of these values; `null` resets one. */
+    configure(slug: string, change: Json<"PUT /skills/{slug}/config">, settings?: CallSettings & {
+        bot?: string;
+    }): Promise<ToolConfig>;
     /** State and result of a call with an idempotency key. */
     execution(id: string, settings?: CallSettings): Promise<Execution>;
     /**
      * Calls any other route and returns its response. Throws HullError if that is an error. Only calls of GET, PUT and
      * DELETE are repeated.
      */
-    request(method: Call["method"], path: string, settings?: CallSettings & {
+    request(method: "GET" | "POST" | "PUT" | "DELETE", path: string, settings?: CallSettings & {
         json?: unknown;
         body?: Body;
     }): Promise<Response>;
-}
-/** Calls of models, without a skill and without a loop. */
-declare class ModelsClient {
-    #private;
-    constructor(transport: Transport);
-    call(body: CallRequest, settings?: RunSettings): Promise<CallResult>;
-    /** Leaving the stream before its end stops the call. */
-    stream(body: CallRequest, settings?: RunSettings): EventStream<CallResult>;
-    /** Calls a model until its answer matches a schema. */
-    structured(body: StructuredRequest, settings?: RunSettings): Promise<StructuredResult>;
 }
 /** Input and output files of runs. They expire by themselves. */
 declare class FilesClient {

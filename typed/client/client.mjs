@@ -28,6 +28,28 @@ var SkillAnswer = class {
   }
 };
 
+// src/client/budgets.ts
+var BudgetsClient = class {
+  #transport;
+  constructor(transport) {
+    this.#transport = transport;
+  }
+  list(settings = {}) {
+    return this.#transport.pages("GET /budgets", {}, settings);
+  }
+  /** The budget, with what is spent of it. */
+  get(scope, settings = {}) {
+    return this.#transport.get("GET /budgets/{scope}", { path: { scope } }, settings);
+  }
+  /** Sets the budget; needs a key with the scope `admin`. */
+  set(scope, budget, settings = {}) {
+    return this.#transport.put("PUT /budgets/{scope}", { path: { scope }, json: budget }, settings);
+  }
+  delete(scope, settings = {}) {
+    return this.#transport.remove("DELETE /budgets/{scope}", { path: { scope } }, settings);
+  }
+};
+
 // src/client/error.ts
 var HullError = class extends Error {
   /** Stable; the table of docs/http.md lists all. `unknown` if the answer was not a problem document of Hull. */
@@ -87,9 +109,9 @@ var Transport = class {
    * Sends the call and reads its answer. Throws HullError for an error answer, HullConnectionError, and what
    * `prepare` throws.
    */
-  async send(call, settings, read) {
+  async send(call2, settings, read) {
     for (let attempt = 0; ; attempt += 1) {
-      const request = await this.prepare(call, settings);
+      const request = await this.prepare(call2, settings);
       let response = null;
       try {
         response = await this.open(request, settings.signal);
@@ -97,16 +119,16 @@ var Transport = class {
       } catch (error2) {
         if (error2 instanceof HullError) throw error2;
         settings.signal?.throwIfAborted();
-        if (attempt >= this.retries || !await isRepeatable(call)) {
+        if (attempt >= this.retries || !await isRepeatable(call2)) {
           throw error2 instanceof HullConnectionError ? error2 : new HullConnectionError(this.origin, error2);
         }
         await pause(waitBefore(attempt), settings.signal);
         continue;
       }
       const error = await errorOf(response);
-      if (call.method === "DELETE" && attempt > 0 && error.status === 404) return read(response);
+      if (call2.method === "DELETE" && attempt > 0 && error.status === 404) return read(response);
       const wait = this.waitAfter(error, response, attempt);
-      if (wait === null || !await isRepeatable(call)) throw error;
+      if (wait === null || !await isRepeatable(call2)) throw error;
       await pause(wait, settings.signal);
     }
   }
@@ -115,8 +137,8 @@ var Transport = class {
    * and TypeError for a value that is not JSON, for a header that HTTP cannot carry, and for a path that names another
    * resource than its parts say: `fetch` resolves `.` and `..`.
    */
-  async prepare(call, settings) {
-    const { method, path, query, json, body } = call;
+  async prepare(call2, settings) {
+    const { method, path, query, json, body } = call2;
     if (/^[^?#]*\/(?:(?:\.|%2e){1,2}(?=[/?#]|$)|\/)/i.test(path) || /^[^?#]+\/(?=[?#]|$)/.test(path)) {
       throw new TypeError(`An id or a name in ${path} is empty, "." or "..". Pass one that names something.`);
     }
@@ -125,7 +147,7 @@ var Transport = class {
     const headers = new Headers(own);
     if (secret !== void 0) headers.set("authorization", `Bearer ${secret}`);
     if (json !== void 0) headers.set("content-type", "application/json");
-    for (const given of [call.headers, settings.headers]) {
+    for (const given of [call2.headers, settings.headers]) {
       for (const [name, value] of Object.entries(given ?? {})) headers.set(name, value);
     }
     const sent = json === void 0 ? body : JSON.stringify(json);
@@ -144,35 +166,59 @@ var Transport = class {
     if (code.startsWith("provider_") || status !== 429 && status !== 503) return null;
     return retryAfterMs === null || retryAfterMs > LONGEST_RETRY_AFTER_MS ? null : retryAfterMs;
   }
-  json(call, settings) {
-    return this.send(call, settings, async (response) => response.json());
+  async nothing(call2, settings = {}) {
+    await this.send(call2, settings, (response) => response.body?.cancel() ?? Promise.resolve());
   }
-  async nothing(call, settings = {}) {
-    await this.send(call, settings, (response) => response.body?.cancel() ?? Promise.resolve());
+  /** The JSON with which a route answers a call of `call`. */
+  json(call2, settings) {
+    return this.send(call2, settings, async (response) => response.json());
   }
-  get(path, settings, query) {
-    return this.json({ ...reads(path), query }, settings);
+  get(route, takes, settings) {
+    return this.json(call(route, takes), settings);
   }
-  post(path, body, settings, query) {
-    return this.json({ ...posts(path, body, settings), query }, settings);
+  put(route, takes, settings) {
+    return this.json(call(route, takes), settings);
   }
-  remove(path, settings) {
-    return this.nothing({ method: "DELETE", path, repeatable: true }, settings);
+  post(route, takes, settings) {
+    return this.json(posts(route, takes, settings), settings);
+  }
+  /** The answer of a route that begins a run, with the query `wait=none`: the run continues. */
+  begin(route, takes, settings) {
+    const begun = posts(route, takes, settings);
+    return this.send(begun, settings, async (response) => response.json());
+  }
+  remove(route, takes, settings) {
+    return this.nothing(call(route, takes), settings);
   }
   /** Every item of a list; pages are requested on demand. */
-  async *pages(path, settings) {
+  async *pages(route, takes, settings) {
+    const first = call(route, takes);
     for (let cursor; ; ) {
-      const { data, next_cursor } = await this.get(path, settings, { limit: 100, cursor });
+      const query = { ...first.query, limit: 100, cursor };
+      const { data, next_cursor } = await this.send(
+        { ...first, query },
+        settings,
+        async (response) => response.json()
+      );
       yield* data;
       if (next_cursor === null) return;
       cursor = next_cursor;
     }
   }
 };
-var reads = (path) => ({ method: "GET", path, repeatable: true });
-function posts(path, json, settings) {
+function call(route, {
+  path = {},
+  query,
+  json
+}, more = {}) {
+  const [method = "", template = ""] = route.split(" ");
+  const named = template.replace(/\{(\w+)\}/g, (_, name) => segments(name, path[name] ?? ""));
+  return { method, path: named, query, json, repeatable: method !== "POST", ...more };
+}
+var segments = (name, value) => name === "path" ? value.split("/").map(encodeURIComponent).join("/") : encodeURIComponent(value);
+function posts(route, takes, settings) {
   const headers = idempotent(settings);
-  return { method: "POST", path, json, headers, repeatable: Object.keys(headers).length > 0 };
+  return call(route, takes, { headers, repeatable: Object.keys(headers).length > 0 });
 }
 var isRepeatable = async ({ repeatable }) => typeof repeatable === "boolean" ? repeatable : repeatable().catch(() => false);
 async function errorOf(response) {
@@ -294,7 +340,7 @@ function throwIfError({ event, data }) {
   throw new HullError(data, data.status, typeof retry === "number" ? retry : null);
 }
 async function* follow(source) {
-  const { transport, call, begin, resumed, ends, left, settings } = source;
+  const { transport, call: call2, begin, resumed, ends, left, settings } = source;
   const { signal } = settings;
   const seen = { seq: -1, id: null, execution: null };
   let leaves = true;
@@ -303,7 +349,7 @@ async function* follow(source) {
     if (begin !== void 0) seen.id = await begin();
     for (; ; ) {
       const again = seen.id !== null && seen.execution !== null ? resumed?.(seen.execution) : void 0;
-      const request = await transport.prepare(streaming(again ?? call, seen), settings);
+      const request = await transport.prepare(streaming(again ?? call2, seen), settings);
       let cut;
       try {
         for await (const event of connection(source, request, seen, failures)) {
@@ -319,7 +365,7 @@ async function* follow(source) {
         leaves = signal?.aborted === true;
         if (leaves) throw signal?.reason;
         if (error instanceof HullError && !(error instanceof RefusedForNow)) throw error;
-        if (failures >= transport.retries || !await isRepeatable(call)) {
+        if (failures >= transport.retries || !await isRepeatable(call2)) {
           const named = error instanceof HullError || error instanceof HullConnectionError;
           throw named ? error : new HullConnectionError(transport.origin, error);
         }
@@ -342,9 +388,9 @@ var RefusedForNow = class extends HullError {
     this.wait = wait;
   }
 };
-var streaming = (call, { id }) => ({
-  ...call,
-  headers: { accept: "text/event-stream", ...call.headers, ...id === null ? {} : { "last-event-id": id } }
+var streaming = (call2, { id }) => ({
+  ...call2,
+  headers: { accept: "text/event-stream", ...call2.headers, ...id === null ? {} : { "last-event-id": id } }
 });
 async function* connection({ transport, settings }, request, seen, failures) {
   const { signal } = settings;
@@ -421,12 +467,13 @@ var SessionsClient = class {
   }
   /** Opens a session: a new one, or the existing one with this id. */
   async open(body = {}, settings = {}) {
-    const { id } = await this.#transport.post("/sessions", body, settings);
+    const { id } = await this.#transport.post("POST /sessions", { json: body }, settings);
     return new SessionClient(this.#transport, id);
   }
   /** All sessions of the tenant, the newest first, page by page. */
   list(settings = {}) {
-    return this.#transport.pages("/sessions", settings);
+    const { stages } = settings;
+    return this.#transport.pages("GET /sessions", { query: { stages } }, settings);
   }
 };
 var SessionClient = class _SessionClient {
@@ -438,40 +485,68 @@ var SessionClient = class _SessionClient {
   constructor(transport, id) {
     this.id = id;
     this.#transport = transport;
-    this.#path = `/sessions/${encodeURIComponent(id)}`;
-    this.approvals = new ApprovalsClient(transport, this.#path);
-    this.files = new SessionFilesClient(transport, this.#path);
+    this.#path = { id };
+    this.approvals = new ApprovalsClient(transport, id);
+    this.files = new SessionFilesClient(transport, id);
   }
   get(settings = {}) {
-    return this.#transport.get(this.#path, settings);
+    return this.#transport.get("GET /sessions/{id}", { path: this.#path }, settings);
   }
   /** Stops the session's run and removes all its data. */
   delete(settings = {}) {
-    return this.#transport.remove(this.#path, settings);
+    return this.#transport.remove("DELETE /sessions/{id}", { path: this.#path }, settings);
   }
   /** Runs an agent and returns when the run has ended, or with `wait: "idle"` when it rests. */
   run(body, settings = {}) {
-    return this.#transport.post(`${this.#path}/runs`, body, settings, { wait: settings.wait });
+    return this.#transport.post(
+      "POST /sessions/{id}/runs",
+      { path: this.#path, query: { wait: settings.wait }, json: body },
+      settings
+    );
   }
   /** Begins a run and returns immediately. */
   start(body, settings = {}) {
-    return this.#transport.post(`${this.#path}/runs`, body, settings, { wait: "none" });
+    return this.#transport.begin(
+      "POST /sessions/{id}/runs",
+      { path: this.#path, query: { wait: "none" }, json: body },
+      settings
+    );
   }
   /** Runs an agent and follows its events. Leaving the stream does not stop the run: `cancel` does. */
   stream(body, settings = {}) {
-    const call = posts(`${this.#path}/runs`, body, settings);
-    return new EventStream({ transport: this.#transport, call, ends: true, settings });
+    const begun = posts("POST /sessions/{id}/runs", { path: this.#path, json: body }, settings);
+    return new EventStream({ transport: this.#transport, call: begun, ends: true, settings });
   }
   runs(settings = {}) {
-    return this.#transport.pages(`${this.#path}/runs`, settings);
+    return this.#transport.pages("GET /sessions/{id}/runs", { path: this.#path }, settings);
   }
   getRun(run, settings = {}) {
-    return this.#transport.get(`${this.#path}/runs/${encodeURIComponent(run)}`, settings);
+    return this.#transport.get("GET /sessions/{id}/runs/{run}", { path: { ...this.#path, run } }, settings);
+  }
+  /** Events of a run: those so far, or after an event's number, then future ones, up to its end. */
+  runEvents(run, settings = {}) {
+    const asked = call("GET /sessions/{id}/runs/{run}/events", {
+      path: { ...this.#path, run },
+      query: { after: settings.after }
+    });
+    return new EventStream({ transport: this.#transport, call: asked, ends: true, settings });
+  }
+  /** What each step of a run took. */
+  runTrace(run, settings = {}) {
+    return this.#transport.pages(
+      "GET /sessions/{id}/runs/{run}/trace",
+      { path: { ...this.#path, run } },
+      settings
+    );
   }
   /** Ends a run; an ended run stays unchanged. */
   cancel(run, settings = {}) {
-    const path = `${this.#path}/runs/${encodeURIComponent(run)}/cancel`;
-    return this.#transport.json({ method: "POST", path, json: {}, repeatable: true }, settings);
+    const asked = call(
+      "POST /sessions/{id}/runs/{run}/cancel",
+      { path: { ...this.#path, run }, json: {} },
+      { repeatable: true }
+    );
+    return this.#transport.json(asked, settings);
   }
   /**
    * Every event of the session from now on, or after an event's number (`0`: from the first), until the caller leaves.
@@ -480,45 +555,137 @@ var SessionClient = class _SessionClient {
   events(settings = {}) {
     const { after } = settings;
     const begin = async () => `${this.id}:${after ?? (await this.get(settings)).last_event}`;
-    const call = reads(`${this.#path}/events`);
-    return new EventStream({ transport: this.#transport, call, begin, ends: false, settings });
+    const asked = call("GET /sessions/{id}/events", { path: this.#path });
+    return new EventStream({ transport: this.#transport, call: asked, begin, ends: false, settings });
+  }
+  /** The events that the session has, the oldest first, page by page. @param settings `event`: only those of this name */
+  listEvents(settings = {}) {
+    const { event } = settings;
+    return this.#transport.pages(
+      "GET /sessions/{id}/events/list",
+      { path: this.#path, query: { event } },
+      settings
+    );
   }
   /** The messages that the next model call would send, the oldest first. */
   messages(settings = {}) {
-    return this.#transport.pages(`${this.#path}/messages`, settings);
+    return this.#transport.pages("GET /sessions/{id}/messages", { path: this.#path }, settings);
   }
   /** Sends a message to the run under way, or to the next one. */
   send(content, settings = {}) {
     const { delivery } = settings;
-    const body = { content, ...delivery === void 0 ? {} : { delivery } };
-    return this.#transport.post(`${this.#path}/messages`, body, settings);
+    return this.#transport.post(
+      "POST /sessions/{id}/messages",
+      { path: this.#path, json: { content, delivery } },
+      settings
+    );
   }
   /** Answers a call of a tool that the run's caller carries out. */
   answerTool(body, settings = {}) {
-    return this.#transport.post(`${this.#path}/tool-results`, body, settings);
+    return this.#transport.post(
+      "POST /sessions/{id}/tool-results",
+      { path: this.#path, json: body },
+      settings
+    );
   }
   /** The conversation as lines `role: text`; `full` includes what only the model sees. */
   transcript(view = "visible", settings = {}) {
-    const call = { ...reads(`${this.#path}/transcript`), query: { view } };
-    return this.#transport.send(call, settings, (response) => response.text());
+    const asked = call("GET /sessions/{id}/transcript", { path: this.#path, query: { view } });
+    return this.#transport.send(asked, settings, (response) => response.text());
+  }
+  /** The transcript itself, with which another session can be opened. */
+  rawTranscript(settings = {}) {
+    return this.#transport.get(
+      "GET /sessions/{id}/transcript",
+      { path: this.#path, query: { view: "raw" } },
+      settings
+    );
+  }
+  /** The model's chunks and the results of tools, to be replayed offline. */
+  cassette(settings = {}) {
+    return this.#transport.get("GET /sessions/{id}/cassette", { path: this.#path }, settings);
+  }
+  async exists(settings = {}) {
+    return (await this.#transport.get("GET /sessions/{id}/exists", { path: this.#path }, settings)).exists;
+  }
+  /** The number of messages that the next model call would send. */
+  async length(settings = {}) {
+    return (await this.#transport.get("GET /sessions/{id}/length", { path: this.#path }, settings)).length;
+  }
+  /** The session from which this one was forked, and its own forks. */
+  ancestry(settings = {}) {
+    return this.#transport.get("GET /sessions/{id}/ancestry", { path: this.#path }, settings);
   }
   /** Replaces older messages by a summary. */
   compact(body = {}, settings = {}) {
-    const path = `${this.#path}/compact`;
-    return this.#transport.json({ method: "POST", path, json: body, repeatable: false }, settings);
+    return this.#transport.post("POST /sessions/{id}/compact", { path: this.#path, json: body }, settings);
+  }
+  /** Begins a new conversation; the earlier one stays in the log. */
+  reset(settings = {}) {
+    return this.#transport.post("POST /sessions/{id}/reset", { path: this.#path, json: {} }, settings);
+  }
+  /** Keeps only the last messages. */
+  trim(keep_last, settings = {}) {
+    return this.#transport.post(
+      "POST /sessions/{id}/trim",
+      { path: this.#path, json: { keep_last } },
+      settings
+    );
+  }
+  /** Adds a message to the conversation, of any role. */
+  inject(message, settings = {}) {
+    return this.#transport.post(
+      "POST /sessions/{id}/inject",
+      { path: this.#path, json: { message } },
+      settings
+    );
+  }
+  /** Tells the run under way, or the next one, what was good or bad. */
+  feedback(body, settings = {}) {
+    return this.#transport.post("POST /sessions/{id}/feedback", { path: this.#path, json: body }, settings);
+  }
+  /** Closes the session for new runs until `resume`. */
+  archive(settings = {}) {
+    return this.#transport.post("POST /sessions/{id}/archive", { path: this.#path, json: {} }, settings);
+  }
+  abandon(settings = {}) {
+    return this.#transport.post("POST /sessions/{id}/abandon", { path: this.#path, json: {} }, settings);
+  }
+  close(settings = {}) {
+    return this.#transport.post("POST /sessions/{id}/close", { path: this.#path, json: {} }, settings);
+  }
+  /** Reactivates an archived session, and wakes an idle run. */
+  resume(settings = {}) {
+    return this.#transport.post("POST /sessions/{id}/resume", { path: this.#path, json: {} }, settings);
   }
   /** A session that begins in the present state of this one. @param id of the new session */
   async fork(id, settings = {}) {
-    const body = id === void 0 ? {} : { dst: id };
-    const fork = await this.#transport.post(`${this.#path}/fork`, body, settings);
+    const fork = await this.#transport.post(
+      "POST /sessions/{id}/fork",
+      { path: this.#path, json: { dst: id } },
+      settings
+    );
+    return new _SessionClient(this.#transport, fork.id);
+  }
+  /** A session that begins with the first messages of this one. @param id of the new session */
+  async forkAt(keep_first, id, settings = {}) {
+    const fork = await this.#transport.post(
+      "POST /sessions/{id}/fork-at",
+      { path: this.#path, json: { keep_first, dst: id } },
+      settings
+    );
     return new _SessionClient(this.#transport, fork.id);
   }
   artifacts(settings = {}) {
-    return this.#transport.pages(`${this.#path}/artifacts`, settings);
+    return this.#transport.pages("GET /sessions/{id}/artifacts", { path: this.#path }, settings);
   }
   artifact(id, settings = {}) {
-    const path = `${this.#path}/artifacts/${encodeURIComponent(id)}`;
-    return this.#transport.get(path, settings, { version: settings.version });
+    const { version } = settings;
+    return this.#transport.get(
+      "GET /sessions/{id}/artifacts/{artifact}",
+      { path: { ...this.#path, artifact: id }, query: { version } },
+      settings
+    );
   }
 };
 var ApprovalsClient = class {
@@ -526,11 +693,15 @@ var ApprovalsClient = class {
   #path;
   constructor(transport, session) {
     this.#transport = transport;
-    this.#path = `${session}/approvals`;
+    this.#path = { id: session };
   }
   /** The approvals that wait now. */
   async list(settings = {}) {
-    const { data } = await this.#transport.get(this.#path, settings);
+    const { data } = await this.#transport.get(
+      "GET /sessions/{id}/approvals",
+      { path: this.#path },
+      settings
+    );
     return data;
   }
   /**
@@ -543,12 +714,15 @@ var ApprovalsClient = class {
   }
   /** Refuses the call. @param reason the model reads it */
   async deny(approval, reason, settings = {}) {
-    await this.#decide(approval, { decision: "deny", ...reason === void 0 ? {} : { reason } }, settings);
+    await this.#decide(approval, { decision: "deny", reason }, settings);
   }
   #decide({ id, arguments_digest }, decision, settings) {
-    const body = { ...decision, arguments_digest };
     return this.#transport.nothing(
-      posts(`${this.#path}/${encodeURIComponent(id)}`, body, settings),
+      posts(
+        "POST /sessions/{id}/approvals/{approval}",
+        { path: { ...this.#path, approval: id }, json: { ...decision, arguments_digest } },
+        settings
+      ),
       settings
     );
   }
@@ -558,26 +732,30 @@ var SessionFilesClient = class {
   #path;
   constructor(transport, session) {
     this.#transport = transport;
-    this.#path = `${session}/files`;
+    this.#path = { id: session };
   }
   list(settings = {}) {
-    return this.#transport.pages(this.#path, settings);
+    return this.#transport.pages("GET /sessions/{id}/files", { path: this.#path }, settings);
   }
   get(path, settings = {}) {
-    return this.#transport.send(reads(this.#at(path)), settings, (response) => response.blob());
+    const asked = call("GET /sessions/{id}/files/{path}", { path: { ...this.#path, path } });
+    return this.#transport.send(asked, settings, (response) => response.blob());
   }
   /** Stores a file, up to 32 MiB. */
   put(path, content, settings = {}) {
-    return this.#transport.json(
-      { method: "PUT", path: this.#at(path), body: content, repeatable: true },
-      settings
+    const asked = call(
+      "PUT /sessions/{id}/files/{path}",
+      { path: { ...this.#path, path } },
+      { body: content }
     );
+    return this.#transport.json(asked, settings);
   }
   delete(path, settings = {}) {
-    return this.#transport.remove(this.#at(path), settings);
-  }
-  #at(path) {
-    return `${this.#path}/${path.split("/").map(encodeURIComponent).join("/")}`;
+    return this.#transport.remove(
+      "DELETE /sessions/{id}/files/{path}",
+      { path: { ...this.#path, path } },
+      settings
+    );
   }
 };
 
@@ -589,10 +767,15 @@ var DaemonsClient = class {
   }
   /** All daemons of the tenant, the newest first, page by page. */
   list(settings = {}) {
-    return this.#transport.pages("/daemons", settings);
+    return this.#transport.pages("GET /daemons", {}, settings);
   }
   async spawn(body, settings = {}) {
-    const { id } = await this.#transport.post("/daemons", body, settings);
+    const { id } = await this.#transport.post("POST /daemons", { json: body }, settings);
+    return new DaemonClient(this.#transport, id);
+  }
+  /** Starts the daemon again that last had a path. */
+  async resumeAt(persist_path, settings = {}) {
+    const { id } = await this.#transport.post("POST /daemons/resume", { json: { persist_path } }, settings);
     return new DaemonClient(this.#transport, id);
   }
 };
@@ -606,35 +789,84 @@ var DaemonClient = class {
     this.id = id;
     this.session = new SessionClient(transport, id);
     this.#transport = transport;
-    this.#path = `/daemons/${encodeURIComponent(id)}`;
+    this.#path = { id };
   }
   /** The daemon with its snapshot and the beginning of its queue. */
   get(settings = {}) {
-    return this.#transport.get(this.#path, settings);
+    return this.#transport.get("GET /daemons/{id}", { path: this.#path }, settings);
+  }
+  /** Its wakes, the newest first, page by page. */
+  wakes(settings = {}) {
+    return this.#transport.pages("GET /daemons/{id}/wakes", { path: this.#path }, settings);
   }
   /** Puts an event, which may be any JSON, into its queue. */
   send(payload, settings = {}) {
-    return this.#transport.post(`${this.#path}/events`, payload, settings);
+    return this.#transport.post("POST /daemons/{id}/events", { path: this.#path, json: payload }, settings);
   }
   /** Wakes it once it is idle. */
   wake(settings = {}) {
-    return this.#post("wake", settings);
+    return this.#transport.post("POST /daemons/{id}/wake", { path: this.#path, json: {} }, settings);
   }
   stop(settings = {}) {
-    return this.#post("stop", settings);
+    return this.#transport.post("POST /daemons/{id}/stop", { path: this.#path, json: {} }, settings);
   }
   /** Starts it again after it was stopped or has failed. */
   resume(settings = {}) {
-    return this.#post("resume", settings);
+    return this.#transport.post("POST /daemons/{id}/resume", { path: this.#path, json: {} }, settings);
   }
   /** Stops it and removes all its data, including its session. */
   delete(settings = {}) {
-    return this.#transport.remove(this.#path, settings);
-  }
-  #post(operation, settings) {
-    return this.#transport.post(`${this.#path}/${operation}`, {}, settings);
+    return this.#transport.remove("DELETE /daemons/{id}", { path: this.#path }, settings);
   }
 };
+
+// src/client/executions.ts
+var ExecutionsClient = class {
+  #transport;
+  constructor(transport) {
+    this.#transport = transport;
+  }
+  /** State and result. */
+  get(id, settings = {}) {
+    return this.#transport.get("GET /executions/{id}", { path: { id } }, settings);
+  }
+  /** The answer itself, once the call has ended. Throws HullError if it failed. */
+  result(id, settings = {}) {
+    const asked = call("GET /executions/{id}/result", { path: { id } });
+    return this.#transport.send(asked, settings, skillAnswer);
+  }
+  /** The events so far, then future ones. Leaving the stream does not stop the call. */
+  events(id, settings = {}) {
+    const { after } = settings;
+    const asked = call("GET /executions/{id}/events", { path: { id }, query: { after } });
+    return new EventStream({ transport: this.#transport, call: asked, ends: true, settings });
+  }
+  /** What each step took. */
+  trace(id, settings = {}) {
+    return this.#transport.pages("GET /executions/{id}/trace", { path: { id } }, settings);
+  }
+  /** Stops a call under way, removes one that has ended. */
+  delete(id, settings = {}) {
+    return this.#transport.remove("DELETE /executions/{id}", { path: { id } }, settings);
+  }
+};
+async function skillAnswer(response) {
+  const bytes = new Uint8Array(await response.arrayBuffer());
+  return new SkillAnswer(bytes, response.headers);
+}
+function executionStream(transport, begun, settings) {
+  if (settings.idempotencyKey === false) {
+    return new EventStream({ transport, call: begun, ends: true, settings });
+  }
+  return new EventStream({
+    transport,
+    call: begun,
+    resumed: (id) => call("GET /executions/{id}/events", { path: { id } }),
+    left: (id) => transport.nothing(call("DELETE /executions/{id}", { path: { id } }, { repeatable: false })),
+    ends: true,
+    settings
+  });
+}
 
 // src/client/input.ts
 function inputBody(input, files = []) {
@@ -662,12 +894,308 @@ var text = (value) => value === void 0 || typeof value === "string" ? value : JS
 var isObject = (input) => typeof input === "object" && input !== null;
 var isBytes = (input) => input instanceof Blob || input instanceof FormData || input instanceof ArrayBuffer || ArrayBuffer.isView(input);
 
+// src/client/models.ts
+var ModelsClient = class {
+  #transport;
+  constructor(transport) {
+    this.#transport = transport;
+  }
+  call(body, settings = {}) {
+    return this.#transport.post("POST /llm/call", { json: body }, settings);
+  }
+  /** Leaving the stream before its end stops the call. */
+  stream(body, settings = {}) {
+    return executionStream(this.#transport, posts("POST /llm/stream", { json: body }, settings), settings);
+  }
+  /** Calls a model until its answer matches a schema. */
+  structured(body, settings = {}) {
+    return this.#transport.post("POST /llm/structured", { json: body }, settings);
+  }
+  /** Asks for the text between a prefix and a suffix. */
+  complete(body, settings = {}) {
+    return this.#transport.post("POST /llm/completion", { json: body }, settings);
+  }
+  /** The provider and the model that a call without either gets. */
+  info(settings = {}) {
+    return this.#transport.get("GET /llm/info", {}, settings);
+  }
+  /** All aliases; with the id of a model, or an alias, what Hull knows of the model. */
+  models(id, settings = {}) {
+    return this.#transport.get("GET /llm/models", { query: { id } }, settings);
+  }
+  /** Which model and provider a name means. */
+  resolve(model, settings = {}) {
+    return this.#transport.get("GET /llm/resolve", { query: { model } }, settings);
+  }
+  /** The provider that follows from a model's name. */
+  infer(model, settings = {}) {
+    return this.#transport.get("GET /llm/infer", { query: { model } }, settings);
+  }
+  tier(model, settings = {}) {
+    return this.#transport.get("GET /llm/tier", { query: { model } }, settings);
+  }
+  /** A model for a target: an alias, a tier or `provider:model`. */
+  pick(target, settings = {}) {
+    return this.#transport.get("GET /llm/pick", { query: { target } }, settings);
+  }
+  /** What tokens cost. */
+  cost(query, settings = {}) {
+    return this.#transport.get("GET /llm/cost", { query }, settings);
+  }
+  capabilities(query, settings = {}) {
+    return this.#transport.get("GET /llm/capabilities", { query }, settings);
+  }
+  /** @param only `available`: those that the deployment can call */
+  providers(only, settings = {}) {
+    return only === void 0 ? this.#transport.pages("GET /llm/providers", {}, settings) : this.#transport.pages("GET /llm/providers/available", {}, settings);
+  }
+  provider(name, settings = {}) {
+    return this.#transport.get("GET /llm/providers/{name}", { path: { name } }, settings);
+  }
+  /** Asks the provider whether it answers. */
+  checkProvider(name, settings = {}) {
+    return this.#transport.get("GET /llm/providers/{name}/health", { path: { name } }, settings);
+  }
+  /** What the caller has used of models. */
+  usage(settings = {}) {
+    return this.#transport.get("GET /llm/usage", {}, settings);
+  }
+  /** What a session has cost. */
+  sessionCost(query = {}, settings = {}) {
+    return this.#transport.get("GET /llm/session-cost", { query }, settings);
+  }
+  softBudget(query = {}, settings = {}) {
+    return this.#transport.get("GET /llm/budget", { query }, settings);
+  }
+  setSoftBudget(budget, query = {}, settings = {}) {
+    return this.#transport.put("PUT /llm/budget", { query, json: budget }, settings);
+  }
+  removeSoftBudget(query = {}, settings = {}) {
+    return this.#transport.remove("DELETE /llm/budget", { query }, settings);
+  }
+};
+
+// src/client/tasks.ts
+var TasksClient = class {
+  #transport;
+  constructor(transport) {
+    this.#transport = transport;
+  }
+  /** All tasks of the tenant, the newest first, page by page. */
+  list(settings = {}) {
+    return this.#transport.pages("GET /tasks", {}, settings);
+  }
+  /** Begins a task; with `wait: true` it has ended then, or awaits its next cycle. */
+  async spawn(body, settings = {}) {
+    const { id } = await this.#transport.post("POST /tasks", { json: body }, settings);
+    return new TaskClient(this.#transport, id);
+  }
+  /** The same as events. Leaving the stream does not end the task: `close` does. */
+  stream(body, settings = {}) {
+    const call2 = posts("POST /tasks", { json: body }, settings);
+    return new EventStream({ transport: this.#transport, call: call2, ends: true, settings });
+  }
+  /** Waits until tasks have ended, or for a time; the tasks in the order of their ids. */
+  async wait(ids, settings = {}) {
+    const { timeout_ms } = settings;
+    const ended = await this.#transport.post(
+      "POST /tasks/wait",
+      { json: { ids: [...ids], timeout_ms } },
+      settings
+    );
+    return Array.isArray(ended) ? ended : [ended];
+  }
+  /** Lets a closed task take input again, or runs it at once: by its id, or the `snapshot_path` of its handle. */
+  resume(body, settings = {}) {
+    return this.#transport.post("POST /tasks/resume", { json: body }, settings);
+  }
+  /** Runs an agent in a session of its own, and returns its envelope. */
+  runSubAgent(body, settings = {}) {
+    return this.#transport.post("POST /sub-agents", { json: body }, settings);
+  }
+};
+var TaskClient = class {
+  id;
+  /** The task's conversation: events, messages, files, approvals. */
+  session;
+  #transport;
+  #path;
+  constructor(transport, id) {
+    this.id = id;
+    this.session = new SessionClient(transport, id);
+    this.#transport = transport;
+    this.#path = { id };
+  }
+  get(settings = {}) {
+    return this.#transport.get("GET /tasks/{id}", { path: this.#path }, settings);
+  }
+  /** Gives its agent another task. */
+  input(task, settings = {}) {
+    return this.#transport.post("POST /tasks/{id}/input", { path: this.#path, json: { task } }, settings);
+  }
+  /** Begins the next cycle of a task that awaits one. @param payload any JSON, which its agent reads */
+  trigger(payload, settings = {}) {
+    return this.#transport.post(
+      "POST /tasks/{id}/trigger",
+      { path: this.#path, json: { payload } },
+      settings
+    );
+  }
+  /** Ends the task, and all that it delegated. */
+  close(settings = {}) {
+    return this.#transport.post("POST /tasks/{id}/close", { path: this.#path, json: {} }, settings);
+  }
+};
+
+// src/client/workflows.ts
+var WorkflowsClient = class {
+  #transport;
+  constructor(transport) {
+    this.#transport = transport;
+  }
+  /** The faults of a graph. */
+  validate(body, settings = {}) {
+    const asked = call("POST /workflows/validate", { json: body }, { repeatable: true });
+    return this.#transport.json(asked, settings);
+  }
+  /** Runs a workflow and returns when the run has ended. */
+  run(body, settings = {}) {
+    return this.#transport.post("POST /workflows/execute", { json: body }, settings);
+  }
+  /** Begins a run and returns immediately. */
+  async start(body, settings = {}) {
+    const { id } = await this.#transport.begin(
+      "POST /workflows/execute",
+      { query: NOW, json: body },
+      settings
+    );
+    return new WorkflowRunClient(this.#transport, id);
+  }
+  /** Runs a workflow and follows its events. Leaving the stream does not stop the run: `cancel` does. */
+  stream(body, settings = {}) {
+    const begun = posts("POST /workflows/execute", { json: body }, settings);
+    return new EventStream({ transport: this.#transport, call: begun, ends: true, settings });
+  }
+  /** The tenant's runs, the newest first, page by page. */
+  runs(filter = {}, settings = {}) {
+    return this.#transport.pages("GET /workflows/runs", { query: filter }, settings);
+  }
+  /** The stored workflows by name, and those of the served skills, page by page. */
+  list(settings = {}) {
+    return this.#transport.pages("GET /workflows", {}, settings);
+  }
+  /** @param name of a stored workflow, also `name@version`, or `skill/name` */
+  get(name, settings = {}) {
+    const [first = "", second] = name.split("/", 2);
+    return second === void 0 ? this.#transport.get("GET /workflows/{name}", { path: { name } }, settings) : this.#transport.get(
+      "GET /workflows/{skill}/{name}",
+      { path: { skill: first, name: second } },
+      settings
+    );
+  }
+  /** Stores a graph as the next version under a name. */
+  put(name, graph, settings = {}) {
+    return this.#transport.put("PUT /workflows/{name}", { path: { name }, json: { graph } }, settings);
+  }
+  /** Removes all versions of a stored workflow; its runs continue. */
+  delete(name, settings = {}) {
+    return this.#transport.remove("DELETE /workflows/{name}", { path: { name } }, settings);
+  }
+};
+var WorkflowRunClient = class _WorkflowRunClient {
+  id;
+  #transport;
+  #path;
+  constructor(transport, id) {
+    this.id = id;
+    this.#transport = transport;
+    this.#path = { id };
+  }
+  /** The run's record. @param settings `wait: "terminal"`: once the run has ended */
+  get(settings = {}) {
+    const { wait } = settings;
+    return this.#transport.get("GET /workflows/runs/{id}", { path: this.#path, query: { wait } }, settings);
+  }
+  /** Removes the run with its data. */
+  delete(settings = {}) {
+    return this.#transport.remove("DELETE /workflows/runs/{id}", { path: this.#path }, settings);
+  }
+  /** The run's events from the first one, or after an event's number, up to its end. */
+  events(settings = {}) {
+    const { after } = settings;
+    const asked = call("GET /workflows/runs/{id}/events", { path: this.#path, query: { after } });
+    return new EventStream({ transport: this.#transport, call: asked, ends: true, settings });
+  }
+  /** Stops the run, and undoes its finished stages. */
+  cancel(reason, settings = {}) {
+    return this.#transport.post(
+      "POST /workflows/runs/{id}/cancel",
+      { path: this.#path, json: { reason } },
+      settings
+    );
+  }
+  /** Stops the run without any further step. */
+  kill(reason, settings = {}) {
+    return this.#transport.post(
+      "POST /workflows/runs/{id}/kill",
+      { path: this.#path, json: { reason } },
+      settings
+    );
+  }
+  /** What is under way ends, and nothing more begins. */
+  pause(settings = {}) {
+    return this.#transport.post("POST /workflows/runs/{id}/pause", { path: this.#path, json: {} }, settings);
+  }
+  /** Continues a paused run; one that ended at its `max_steps` continues as another run. */
+  resume(settings = {}) {
+    return this.#transport.post("POST /workflows/runs/{id}/resume", { path: this.#path, json: {} }, settings);
+  }
+  /** Continues with another graph, if that fits what the run has done. */
+  migrate(body, settings = {}) {
+    return this.#transport.post(
+      "POST /workflows/runs/{id}/migrate",
+      { path: this.#path, json: body },
+      settings
+    );
+  }
+  /** Begins another run that starts at a node of this one, and returns immediately. */
+  async fork(body, settings = {}) {
+    const { id } = await this.#transport.begin(
+      "POST /workflows/runs/{id}/fork",
+      { path: this.#path, query: NOW, json: body },
+      settings
+    );
+    return new _WorkflowRunClient(this.#transport, id);
+  }
+  /** Sends a signal to the nodes that wait for one. */
+  signal(body, settings = {}) {
+    return this.#transport.post(
+      "POST /workflows/runs/{id}/signals",
+      { path: this.#path, json: body },
+      settings
+    );
+  }
+  /** Answers a node that waits for an approval. */
+  decide(body, settings = {}) {
+    return this.#transport.post(
+      "POST /workflows/runs/{id}/approvals",
+      { path: this.#path, json: body },
+      settings
+    );
+  }
+};
+var NOW = { wait: "none" };
+
 // src/client/client.ts
 var Hull = class {
   sessions;
   daemons;
   files;
   llm;
+  tasks;
+  workflows;
+  executions;
+  budgets;
   #transport;
   constructor(options = {}) {
     this.#transport = new Transport(options);
@@ -675,16 +1203,17 @@ var Hull = class {
     this.daemons = new DaemonsClient(this.#transport);
     this.files = new FilesClient(this.#transport);
     this.llm = new ModelsClient(this.#transport);
+    this.tasks = new TasksClient(this.#transport);
+    this.workflows = new WorkflowsClient(this.#transport);
+    this.executions = new ExecutionsClient(this.#transport);
+    this.budgets = new BudgetsClient(this.#transport);
   }
   /**
    * Runs a skill and returns its answer. Throws HullError for a run that fails.
    * @param skill its slug, or its route if the manifest sets one (`/reports/daily`)
    */
   async run(skill, input, settings = {}) {
-    return this.#transport.send(this.#skill(skill, input, settings), settings, async (response) => {
-      const bytes = new Uint8Array(await response.arrayBuffer());
-      return new SkillAnswer(bytes, response.headers);
-    });
+    return this.#transport.send(this.#skill(skill, input, settings), settings, skillAnswer);
   }
   /** Runs a skill and follows its events. Leaving the stream before its end stops the run. */
   stream(skill, input, settings = {}) {
@@ -692,16 +1221,27 @@ var Hull = class {
   }
   /** Runs an agent without a session. */
   runAgent(body, settings = {}) {
-    return this.#transport.post("/runs", body, settings);
+    return this.#transport.post("POST /runs", { json: body }, settings);
   }
   /** The same as events. Leaving the stream before its end stops the run. */
   streamAgent(body, settings = {}) {
-    return executionStream(this.#transport, posts("/runs", body, settings), settings);
+    return executionStream(this.#transport, posts("POST /runs", { json: body }, settings), settings);
   }
   /** The tenant's runs of all surfaces, the newest first, page by page. */
   runs(filter = {}, settings = {}) {
-    const query = new URLSearchParams(Object.entries(filter)).toString();
-    return this.#transport.pages(`/runs${query === "" ? "" : `?${query}`}`, settings);
+    return this.#transport.pages("GET /runs", { query: filter }, settings);
+  }
+  /** One run of that list. */
+  getRun(id, settings = {}) {
+    return this.#transport.get("GET /runs/{id}", { path: { id } }, settings);
+  }
+  /** Sums over the runs of the last 24 hours by skill, and how many runs wait for an approval. */
+  runFigures(settings = {}) {
+    return this.#transport.get("GET /runs/figures", {}, settings);
+  }
+  /** Tokens and cost of the tenant, by skill, session, model or day, page by page. */
+  usage(filter = {}, settings = {}) {
+    return this.#transport.pages("GET /usage", { query: filter }, settings);
   }
   /** The session of an id. This sends no request; `sessions.open` makes a session. */
   session(id) {
@@ -711,21 +1251,49 @@ var Hull = class {
   daemon(id) {
     return new DaemonClient(this.#transport, id);
   }
+  /** The task of an id. This sends no request; `tasks.spawn` begins a task. */
+  task(id) {
+    return new TaskClient(this.#transport, id);
+  }
+  /** The workflow run of an id. This sends no request; `workflows.start` begins a run. */
+  workflowRun(id) {
+    return new WorkflowRunClient(this.#transport, id);
+  }
   /** The cards of the served skills, sorted by slug. @param query words that must all occur */
   async *skills(query, settings = {}) {
-    const call = { ...reads("/skills"), query: { q: query, limit: 1e3 } };
-    for (let next = call; next !== null; ) {
+    const first = call("GET /skills", { query: { q: query, limit: 1e3 } });
+    for (let next = first; next !== null; ) {
       const page = await this.#transport.send(next, settings, cardPage);
       yield* page.cards;
       next = page.next;
     }
   }
   card(slug, settings = {}) {
-    return this.#transport.get(`/skills/${encodeURIComponent(slug)}/card`, settings);
+    return this.#transport.get("GET /skills/{slug}/card", { path: { slug } }, settings);
+  }
+  /** The versions of a skill, the newest first, page by page. */
+  versions(slug, settings = {}) {
+    return this.#transport.pages("GET /skills/{slug}/versions", { path: { slug } }, settings);
+  }
+  /** The values that a skill's tools get; of a secret only whether it is set. @param settings `bot`: of this profile */
+  config(slug, settings = {}) {
+    return this.#transport.get(
+      "GET /skills/{slug}/config",
+      { path: { slug }, query: { bot: settings.bot } },
+      settings
+    );
+  }
+  /** Changes some of these values; `null` resets one. */
+  configure(slug, change, settings = {}) {
+    return this.#transport.put(
+      "PUT /skills/{slug}/config",
+      { path: { slug }, query: { bot: settings.bot }, json: change },
+      settings
+    );
   }
   /** State and result of a call with an idempotency key. */
   execution(id, settings = {}) {
-    return this.#transport.get(executionPath(id), settings);
+    return this.executions.get(id, settings);
   }
   /**
    * Calls any other route and returns its response. Throws HullError if that is an error. Only calls of GET, PUT and
@@ -733,8 +1301,8 @@ var Hull = class {
    */
   request(method, path, settings = {}) {
     const { json, body } = settings;
-    const call = { method, path, json, body, repeatable: method !== "POST" };
-    return this.#transport.send(call, settings, async (response) => response);
+    const other = { method, path, json, body, repeatable: method !== "POST" };
+    return this.#transport.send(other, settings, async (response) => response);
   }
   #skill(skill, input, settings) {
     const { files, bot, method = "POST" } = settings;
@@ -751,23 +1319,6 @@ var Hull = class {
     };
   }
 };
-var ModelsClient = class {
-  #transport;
-  constructor(transport) {
-    this.#transport = transport;
-  }
-  call(body, settings = {}) {
-    return this.#transport.post("/llm/call", body, settings);
-  }
-  /** Leaving the stream before its end stops the call. */
-  stream(body, settings = {}) {
-    return executionStream(this.#transport, posts("/llm/stream", body, settings), settings);
-  }
-  /** Calls a model until its answer matches a schema. */
-  structured(body, settings = {}) {
-    return this.#transport.post("/llm/structured", body, settings);
-  }
-};
 var FilesClient = class {
   #transport;
   constructor(transport) {
@@ -778,41 +1329,24 @@ var FilesClient = class {
     const { filename = content instanceof File ? content.name : void 0, mime } = settings;
     const headers = idempotent(settings);
     const type = mime === void 0 ? {} : { "content-type": mime };
-    return this.#transport.json(
-      {
-        method: "POST",
-        path: "/files",
-        query: { filename },
-        body: content,
-        headers: { ...type, ...headers },
-        repeatable: Object.keys(headers).length > 0
-      },
-      settings
-    );
+    const repeatable = Object.keys(headers).length > 0;
+    const sent = { body: content, headers: { ...type, ...headers }, repeatable };
+    return this.#transport.json(call("POST /files", { query: { filename } }, sent), settings);
   }
   get(id, settings = {}) {
-    const call = reads(`/files/${encodeURIComponent(id)}`);
-    return this.#transport.send(call, settings, (response) => response.blob());
+    const asked = call("GET /files/{id}", { path: { id } });
+    return this.#transport.send(asked, settings, (response) => response.blob());
   }
   delete(id, settings = {}) {
-    return this.#transport.remove(`/files/${encodeURIComponent(id)}`, settings);
+    return this.#transport.remove("DELETE /files/{id}", { path: { id } }, settings);
   }
 };
-var executionPath = (id) => `/executions/${encodeURIComponent(id)}`;
-function executionStream(transport, call, settings) {
-  if (settings.idempotencyKey === false) return new EventStream({ transport, call, ends: true, settings });
-  return new EventStream({
-    transport,
-    call,
-    resumed: (id) => reads(`${executionPath(id)}/events`),
-    left: (id) => transport.nothing({ method: "DELETE", path: executionPath(id), repeatable: false }),
-    ends: true,
-    settings
-  });
-}
 async function cardPage(response) {
   const path = /<([^>]+)>; *rel="next"/.exec(response.headers.get("link") ?? "")?.[1];
-  return { cards: await response.json(), next: path === void 0 ? null : reads(path) };
+  return {
+    cards: await response.json(),
+    next: path === void 0 ? null : { method: "GET", path, repeatable: true }
+  };
 }
 export {
   DaemonClient,
@@ -821,5 +1355,7 @@ export {
   HullConnectionError,
   HullError,
   SessionClient,
-  SkillAnswer
+  SkillAnswer,
+  TaskClient,
+  WorkflowRunClient
 };

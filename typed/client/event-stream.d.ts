@@ -1,16 +1,7 @@
 // `npm run docs` writes this file from src/client.
 /** Streams of events that continue after a cut connection, without gaps and duplicates. */
-import type { EventData } from "./api.ts";
+import type { EventData, HullEvent } from "./api.ts";
 import { type Call, type CallSettings, type Transport } from "./transport.ts";
-/** One event of a stream. */
-export type HullEvent = {
-    [name in keyof EventData]: {
-        /** `<execution or session id>:<seq>`. */
-        id: string;
-        event: name;
-        data: EventData[name];
-    };
-}[keyof EventData];
 /** The content of the last event: a result, and how long it took. */
 type Ended<Done> = Done & Pick<EventData["done"], "ok" | "duration_ms" | "llm_ms" | "tools_ms" | "queue_ms" | "run_ms">;
 interface StreamSource {

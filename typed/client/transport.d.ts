@@ -1,5 +1,6 @@
 // `npm run docs` writes this file from src/client.
 /** Sends calls of the client: address, key, retries of what is safe to repeat, errors. */
+import type { Routes } from "./api.ts";
 import { HullError } from "./error.ts";
 export interface HullOptions {
     /** Origin of the deployment, e.g. `https://hull.example.com`. Default in a browser: the page's origin. */
@@ -30,8 +31,47 @@ export interface RunSettings extends CallSettings {
     idempotencyKey?: string | false;
 }
 export type Body = string | Blob | FormData | ArrayBuffer | ArrayBufferView<ArrayBuffer>;
+/** A route of the API, `METHOD /path`, which the API's declarations describe. */
+type Route = keyof Routes;
+/** What names the call in the path, and its query and JSON. */
+type Takes<R extends Route> = Routes[R]["takes"];
+export type Answer<R extends Route> = Routes[R]["answer"];
+/** The parameters of its query. */
+export type Query<R extends Route> = Takes<R> extends {
+    query?: infer Q;
+} ? NonNullable<Q> : never;
+/** The same of a list, without those that choose its pages. */
+export type Filter<R extends Route> = Omit<Query<R>, "limit" | "cursor">;
+/** Its JSON. */
+export type Json<R extends Route> = Takes<R> extends {
+    json?: infer J;
+} ? NonNullable<J> : never;
+/** An item of the list that it answers with. */
+export type Item<R extends Route> = Answer<R> extends {
+    data: (infer I)[];
+} ? I : never;
+/** Routes whose declaration has a member with this value. */
+type RouteWith<Member> = {
+    [R in Route]: Routes[R] extends Member ? R : never;
+}[Route];
+/** Routes that take an `Idempotency-Key`. */
+type KeyedRoute = RouteWith<{
+    keyed: true;
+}>;
+/** Routes that answer 202 if the run continues. */
+type LaterRoute = RouteWith<{
+    keyed: true;
+    later: object;
+}>;
+/** Routes that answer with a page of a list. */
+type ListRoute = RouteWith<{
+    answer: {
+        data: unknown[];
+        next_cursor: string | null;
+    };
+}>;
 export interface Call {
-    method: "GET" | "POST" | "PUT" | "DELETE";
+    method: string;
     path: string;
     /** Members that are `undefined` are left out. */
     query?: Readonly<Record<string, string | number | boolean | undefined>> | undefined;
@@ -68,17 +108,37 @@ export declare class Transport {
     open({ url, init }: Prepared, signal: AbortSignal | undefined): Promise<Response>;
     /** The wait in ms before a refused call is sent again; `null`: it would be refused again. */
     waitAfter({ code, retryAfterMs }: HullError, { status, headers }: Response, attempt: number): number | null;
-    json<T>(call: Call, settings: CallSettings): Promise<T>;
     nothing(call: Call, settings?: CallSettings): Promise<void>;
-    get<T>(path: string, settings: CallSettings, query?: Call["query"]): Promise<T>;
-    post<T>(path: string, body: unknown, settings: RunSettings, query?: Call["query"]): Promise<T>;
-    remove(path: string, settings: CallSettings): Promise<void>;
+    /** The JSON with which a route answers a call of `call`. */
+    json<R extends Route>(call: RouteCall<R>, settings: CallSettings): Promise<Answer<R>>;
+    get<R extends Route & `GET ${string}`>(route: R, takes: Takes<R>, settings: CallSettings): Promise<Answer<R>>;
+    put<R extends Route & `PUT ${string}`>(route: R, takes: Takes<R>, settings: CallSettings): Promise<Answer<R>>;
+    post<R extends KeyedRoute>(route: R, takes: Takes<R>, settings: RunSettings): Promise<Answer<R>>;
+    /** The answer of a route that begins a run, with the query `wait=none`: the run continues. */
+    begin<R extends LaterRoute>(route: R, takes: Takes<R> & {
+        query: {
+            wait: "none";
+        };
+    }, settings: RunSettings): Promise<Routes[R]["later"]>;
+    remove<R extends Route & `DELETE ${string}`>(route: R, takes: Takes<R>, settings: CallSettings): Promise<void>;
     /** Every item of a list; pages are requested on demand. */
-    pages<Item>(path: string, settings: CallSettings): AsyncGenerator<Item, void, undefined>;
+    pages<R extends ListRoute>(route: R, takes: Takes<R>, settings: CallSettings): AsyncGenerator<Item<R>, void, undefined>;
 }
-export declare const reads: (path: string) => Call;
+/** A call of a certain route. */
+interface RouteCall<R extends Route> extends Call {
+    route?: R;
+}
+/**
+ * A call of a route. A POST is not repeated unless `more` says so.
+ * @param more what a route's declaration has no type for, such as bytes
+ */
+export declare function call<R extends Route>(route: R, { path, query, json, }: Takes<R> & {
+    path?: Record<string, string>;
+    query?: Call["query"];
+    json?: unknown;
+}, more?: Partial<Omit<Call, "method" | "path">>): RouteCall<R>;
 /** A call that runs or makes something. */
-export declare function posts(path: string, json: unknown, settings: RunSettings): Call;
+export declare function posts<R extends KeyedRoute>(route: R, takes: Takes<R>, settings: RunSettings): RouteCall<R>;
 /** Whether the call may be repeated although its outcome is unknown. */
 export declare const isRepeatable: ({ repeatable }: Call) => Promise<boolean>;
 /** The error of an answer. */
@@ -92,3 +152,4 @@ export declare function pause(ms: number, signal: AbortSignal | undefined): Prom
  * `crypto.randomUUID`.
  */
 export declare function idempotent({ idempotencyKey }: RunSettings): Record<string, string>;
+export {};
