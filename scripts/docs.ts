@@ -12,6 +12,7 @@ import { OPERATIONS } from "../src/api/fixed-routes.ts";
 import type { Operation } from "../src/api/operation.ts";
 import { optionGroups } from "../src/api/options.ts";
 import { wordsOf } from "../src/api/shape-schema.ts";
+import { apiNames, PROTOCOLS } from "../src/model/protocols.ts";
 import { FIXED_ROUTES, type RouteScope } from "../src/skill/fixed-routes.ts";
 import { objectOf, textOf } from "../src/skill/json.ts";
 import type { Json, JsonObject } from "../src/skill/manifest.ts";
@@ -39,6 +40,9 @@ const TABLES: [path: string, name: string, table: () => string][] = [
   ["docs/cli.md", "settings", () => markdownTable(["Key", "Takes", "Default", "Meaning"], settingRows())],
 ];
 
+/** Rows of tables, by the code in their first cell. */
+const ROWS: [path: string, cells: () => readonly [string, ...string[]]][] = [["docs/models.md", apiRow]];
+
 /** Every generated document in its correct form, by path. */
 export function generatedDocuments(): Map<string, string> {
   const documents = new Map(Object.entries(PAGES).map(([path, page]) => [path, page()]));
@@ -50,7 +54,26 @@ export function generatedDocuments(): Map<string, string> {
       page.replace(between, (_, begin, end) => `${begin}\n${table()}\n\n${end}`),
     );
   }
+  for (const [path, cells] of ROWS) {
+    const page = documents.get(path) ?? readFileSync(join(ROOT, path), "utf8");
+    const row = cells();
+    const begin = `| ${row[0]} |`;
+    const lines = page.split("\n");
+    const at = lines.findIndex((line) => line.startsWith(begin));
+    if (at === -1) throw new Error(`${path} has no row that begins with "${begin}". Add one to its table.`);
+    lines[at] = markdownRow(row);
+    documents.set(path, lines.join("\n"));
+  }
   return documents;
+}
+
+/** The wires that a provider may have. */
+function apiRow(): [string, ...string[]] {
+  const names = PROTOCOLS.map((protocol) => {
+    const [name, ...others] = apiNames(protocol).map((one) => `\`${one}\``);
+    return others.length === 0 ? name : `${name} (${others.join(", ")})`;
+  });
+  return ["`api`", "by `chat_endpoint`", `the wire: ${names.join(", ")}`];
 }
 
 /** The package's client, by path: its module and its types. */
@@ -239,10 +262,11 @@ const isOpen = (additional: Json | undefined): boolean =>
   additional === true || (additional !== undefined && Object.keys(objectOf(additional)).length === 0);
 
 function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]): string =>
-    `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`.replace(/(?<! ) +\|/g, " |");
-  return [line(head), `|${head.map(() => "---").join("|")}|`, ...rows.map(line)].join("\n");
+  return [markdownRow(head), `|${head.map(() => "---").join("|")}|`, ...rows.map(markdownRow)].join("\n");
 }
+
+const markdownRow = (cells: readonly string[]): string =>
+  `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`.replace(/(?<! ) +\|/g, " |");
 
 if (import.meta.main) {
   // The module is made from the types, which must exist first.

@@ -11,8 +11,17 @@ export type HttpProtocol = (typeof HTTP_PROTOCOLS)[number];
 export const PROTOCOLS = [...HTTP_PROTOCOLS, "workers-ai", "mock"] as const;
 export type ProtocolName = (typeof PROTOCOLS)[number];
 
+/** What configuration may say as `api` in place of `openai-<this>`. */
+const SHORT_NAMES = ["chat", "responses"] as const;
+
+/** The names of each wire in configuration, the preferred one first. */
+export const apiNames = (protocol: ProtocolName): string[] => [
+  ...SHORT_NAMES.filter((name) => protocol === `openai-${name}`),
+  protocol,
+];
+
 /** What configuration may say as `api`. */
-export const API_NAMES = [...PROTOCOLS, "chat", "responses"] as const;
+export const API_NAMES = [...PROTOCOLS, ...SHORT_NAMES] as const;
 
 /** Paths after a provider's base: of a chat, and of a cheap request that shows whether the key is accepted. */
 export const ENDPOINTS: Record<HttpProtocol, { chat: string; health: string }> = {

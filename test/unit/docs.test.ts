@@ -19,7 +19,6 @@ import * as session from "../../src/errors/session.ts";
 import * as task from "../../src/errors/task.ts";
 import * as workflow from "../../src/errors/workflow.ts";
 import { Internal, StorageUnavailable, StorageUnreadable } from "../../src/errors.ts";
-import { API_NAMES } from "../../src/model/protocols.ts";
 import { PROVIDER_KEY_VARIABLES } from "../../src/secrets.ts";
 import { SHIPPED } from "../../src/skill/known-providers.ts";
 import { card } from "../../src/skill/manifest.ts";
@@ -110,11 +109,6 @@ test("real-skills.md lists every workspace tool, and no other", () => {
   const table = rows(section("docs/real-skills.md", "What happens in between"));
   const names = table.map(([tool]) => quoted(tool)[0] ?? "").filter((name) => /^[A-Z]\w*$/.test(name));
   expect(names).toEqual([...WORKSPACE_TOOLS]);
-});
-
-test("models.md lists every wire that a provider may have, and no other", () => {
-  const api = rows(read("docs/models.md")).find(([field]) => field === "`api`");
-  expect(sorted(quoted(api?.[2]))).toEqual(sorted(API_NAMES));
 });
 
 test("tutorial-coming-from.md lists the names of HUSK and Harn that the code knows, and no other", () => {
