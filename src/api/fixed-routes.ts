@@ -363,14 +363,20 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
 /** Path Items of all fixed routes. */
 export function fixedPaths(): JsonObject {
   const paths: { [path: string]: JsonObject } = {};
-  const add = (path: string, method: string, ...[id, scope, operation]: Parameters<typeof render>): void => {
-    const parameters = [...pathParameters(path), ...(operation.parameters ?? [])];
+  const add = (
+    path: string,
+    method: string,
+    mode: "keyed" | undefined,
+    ...[id, scope, operation]: Parameters<typeof render>
+  ): void => {
+    const keyed = mode === "keyed" ? [KEY] : [];
+    const parameters = [...pathParameters(path), ...keyed, ...(operation.parameters ?? [])];
     const whole = parameters.length === 0 ? operation : { ...operation, parameters };
     paths[path] = { ...paths[path], [method.toLowerCase()]: render(id, scope, whole) };
   };
-  add("/skills/{slug}", "GET", "getSkill", "invoke", CARD);
-  for (const [id, method, mounted, scope] of FIXED_ROUTES) {
-    add(mounted.replace(/:(\w+)(?:\{[^}]*\})?/g, "{$1}"), method, id, scope, OPERATIONS[id]);
+  add("/skills/{slug}", "GET", undefined, "getSkill", "invoke", CARD);
+  for (const [id, method, mounted, scope, , mode] of FIXED_ROUTES) {
+    add(mounted.replace(/:(\w+)(?:\{[^}]*\})?/g, "{$1}"), method, mode, id, scope, OPERATIONS[id]);
   }
   return paths;
 }

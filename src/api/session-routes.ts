@@ -134,6 +134,7 @@ export const SESSION_OPERATIONS = {
     "Opens a session: a new one, or the one that has this id",
     maybeBody(openBody, { id: DST.dst }),
     {
+      parameters: [],
       answers: {
         200: answer("It was there", json("Session"), LOCATED),
         201: answer("It is new", json("Session"), LOCATED),

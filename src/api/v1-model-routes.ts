@@ -4,7 +4,7 @@ import { messagesBody } from "../llm/anthropic-api/request.ts";
 import { chatBody } from "../llm/openai-api/request.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { answer, COUNT, OBJECTS, object, query, TEXT, view } from "./openapi-parts.ts";
-import { body, json, KEY, type Operation, type Operations, reads, type Schema } from "./operation.ts";
+import { body, json, type Operation, type Operations, reads, type Schema } from "./operation.ts";
 import { bodySchema } from "./shape-schema.ts";
 
 const LIMIT = { type: "integer", minimum: 1, maximum: 1000, default: 20 };
@@ -22,7 +22,6 @@ function calls(summary: string, docs: string, taken: JsonObject, shape: Schema):
   return {
     tag: "models",
     summary,
-    parameters: [KEY],
     body: { description: `As ${docs} says.`, ...taken },
     answers: { 200: answer("The answer, or its events with `stream: true`", whole) },
     vendor: true,

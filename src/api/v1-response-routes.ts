@@ -98,7 +98,7 @@ export const V1_RESPONSE_OPERATIONS = {
       },
       {},
     ),
-    { parameters: [KEY], body: body(responseBody, TOOLS) },
+    { body: body(responseBody, TOOLS) },
   ),
   getResponse: operation("A stored response, or its events with `?stream=true`", RESPONSE, {
     parameters: [
@@ -111,10 +111,7 @@ export const V1_RESPONSE_OPERATIONS = {
   deleteResponse: operation("Removes a stored response", GONE),
   cancelResponse: operation("Stops a response in the background", RESPONSE),
   listResponseInput: operation("The input of a stored response", PAGE, { parameters: PAGING }),
-  createConversation: operation("Begins a conversation", CONVERSATION, {
-    parameters: [KEY],
-    body: maybeBody(conversationBody),
-  }),
+  createConversation: operation("Begins a conversation", CONVERSATION, { body: maybeBody(conversationBody) }),
   getConversation: operation("A conversation", CONVERSATION),
   updateConversation: operation("Changes a conversation's metadata", CONVERSATION, {
     body: body(conversationChangeBody),
@@ -124,7 +121,6 @@ export const V1_RESPONSE_OPERATIONS = {
     parameters: PAGING,
   }),
   createConversationItems: operation("Appends items to a conversation", PAGE, {
-    parameters: [KEY],
     body: body(newItemsBody),
   }),
   getConversationItem: operation("An item of a conversation", object({ id: TEXT, type: TEXT }), {}),
@@ -133,7 +129,6 @@ export const V1_RESPONSE_OPERATIONS = {
     parameters: [...PAGING, query("name", "Only containers of this name.", TEXT)],
   }),
   createContainer: operation("Makes a container for code execution", CONTAINER, {
-    parameters: [KEY],
     body: body(containerBody),
   }),
   getContainer: operation("A container", CONTAINER),
@@ -144,7 +139,6 @@ export const V1_RESPONSE_OPERATIONS = {
     parameters: PAGING,
   }),
   createContainerFile: operation("Puts a file into a container", FILE, {
-    parameters: [KEY],
     body: {
       required: true,
       content: {

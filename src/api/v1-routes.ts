@@ -3,7 +3,7 @@ import type { JsonObject } from "../skill/manifest.ts";
 import { defaultVersionBody } from "./bodies/publishing.ts";
 import { EXPIRY_FIELDS, SKILL_FIELDS } from "./bodies/v1.ts";
 import { answer, BINARY, query, TEXT, TEXTS } from "./openapi-parts.ts";
-import { body, KEY, type Operation, type Operations, RANGED, reads } from "./operation.ts";
+import { body, type Operation, type Operations, RANGED, reads } from "./operation.ts";
 
 const LIST = [
   query("limit", "Items per page.", { type: "integer", minimum: 0, maximum: 10_000, default: 20 }),
@@ -50,7 +50,7 @@ export const V1_OPERATIONS = {
       }),
     ],
   }),
-  createStoredSkill: operation("Stores a skill: its files or a zip", { parameters: [KEY], body: SKILL_FORM }),
+  createStoredSkill: operation("Stores a skill: its files or a zip", { body: SKILL_FORM }),
   getStoredSkill: operation("A stored skill"),
   updateStoredSkill: operation("OpenAI: chooses the default version", { body: body(defaultVersionBody) }),
   deleteStoredSkill: operation("Removes a stored skill"),
@@ -59,7 +59,7 @@ export const V1_OPERATIONS = {
     answers: bytes(ZIP),
   }),
   listStoredSkillVersions: operation("The versions of a stored skill", { parameters: LIST }),
-  createStoredSkillVersion: operation("Adds a version", { parameters: [KEY], body: SKILL_FORM }),
+  createStoredSkillVersion: operation("Adds a version", { body: SKILL_FORM }),
   getStoredSkillVersion: operation("A version, by any of its names"),
   deleteStoredSkillVersion: operation("Removes a version"),
   getStoredSkillVersionContent: operation("A version as a zip", {
@@ -79,11 +79,7 @@ export const V1_OPERATIONS = {
     },
     "files",
   ),
-  createStoredFile: operation(
-    "Stores a file until it is deleted or expires",
-    { parameters: [KEY], body: FILE_FORM },
-    "files",
-  ),
+  createStoredFile: operation("Stores a file until it is deleted or expires", { body: FILE_FORM }, "files"),
   getStoredFile: operation("What is known of a file", {}, "files"),
   deleteStoredFile: operation("Removes a file", {}, "files"),
   getStoredFileContent: operation(

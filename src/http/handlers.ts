@@ -44,13 +44,23 @@ const PARTS: { readonly [P in LazyPart]: () => Promise<{ readonly [id in Operati
 };
 
 const LAZY: ReadonlyMap<string, Handler> = new Map(
-  FIXED_ROUTES.flatMap(([id, , , , part]) =>
-    part === "main" ? [] : [[id, lazily(async () => handlerIn(await PARTS[part](), id))] as const],
+  FIXED_ROUTES.flatMap(([id, , , , part, mode]) =>
+    part === "main"
+      ? []
+      : [[id, lazily(() => (mode === "keyed" ? keyedIn(part, id) : inPart(part, id)))] as const],
   ),
 );
 
 /** What an operation of the fixed routes does. The console's own operations are not among them. */
 export const handlerOf = (id: Operation): Handler => LAZY.get(id) ?? handlerIn(MAIN, id);
+
+const inPart = async (part: LazyPart, id: string): Promise<Handler> => handlerIn(await PARTS[part](), id);
+
+/** No isolate compiles what keeps answers before a route needs it. */
+async function keyedIn(part: LazyPart, id: string): Promise<Handler> {
+  const { keyed } = await import("./keyed.ts");
+  return keyed(await inPart(part, id));
+}
 
 /** The compiler guarantees a handler for each operation. */
 function handlerIn(handlers: { readonly [id in string]?: Handler }, id: string): Handler {

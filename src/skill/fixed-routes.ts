@@ -14,7 +14,10 @@ export type RouteScope = "open" | "any" | "own" | "invoke" | "publish" | "admin"
  */
 export type RoutePart = "main" | "agents" | "catalog" | "mcp" | "models" | "v1" | "workflows";
 
-/** Of two paths that match a request, the first wins. */
+/**
+ * Of two paths that match a request, the first wins. `keyed`: the Worker keeps the answer to a request with an
+ * `Idempotency-Key`, and repeats it (`src/http/keyed.ts`). Other routes that take a key see to it themselves.
+ */
 export const FIXED_ROUTES = [
   ["showSignIn", "GET", "/console/sign-in", "open", "main"],
   ["signIn", "POST", "/console/sign-in", "open", "main"],
@@ -95,7 +98,7 @@ export const FIXED_ROUTES = [
   ["clearMocks", "DELETE", "/llm/mocks", "invoke", "models"],
   ["listMockCalls", "GET", "/llm/mocks/calls", "invoke", "models"],
   ["listSessions", "GET", "/sessions", "invoke", "agents"],
-  ["openSession", "POST", "/sessions", "invoke", "agents"],
+  ["openSession", "POST", "/sessions", "invoke", "agents", "keyed"],
   ["getSession", "GET", "/sessions/:id", "invoke", "agents"],
   ["deleteSession", "DELETE", "/sessions/:id", "invoke", "agents"],
   ["sessionExists", "GET", "/sessions/:id/exists", "invoke", "agents"],
@@ -177,56 +180,64 @@ export const FIXED_ROUTES = [
   ["listUploads", "GET", "/_hull/skills", "publish", "catalog"],
   ["putSkill", "PUT", "/_hull/skills/:slug", "publish", "catalog"],
   ["deleteSkill", "DELETE", "/_hull/skills/:slug", "publish", "catalog"],
-  ["createMessage", "POST", "/v1/messages", "invoke", "v1"],
+  ["createMessage", "POST", "/v1/messages", "invoke", "v1", "keyed"],
   ["countMessageTokens", "POST", "/v1/messages/count_tokens", "invoke", "v1"],
-  ["createChatCompletion", "POST", "/v1/chat/completions", "invoke", "v1"],
+  ["createChatCompletion", "POST", "/v1/chat/completions", "invoke", "v1", "keyed"],
   ["createResponse", "POST", "/v1/responses", "invoke", "v1"],
   ["countResponseTokens", "POST", "/v1/responses/input_tokens", "invoke", "v1"],
-  ["compactResponse", "POST", "/v1/responses/compact", "invoke", "v1"],
+  ["compactResponse", "POST", "/v1/responses/compact", "invoke", "v1", "keyed"],
   ["getResponse", "GET", "/v1/responses/:id", "invoke", "v1"],
   ["deleteResponse", "DELETE", "/v1/responses/:id", "invoke", "v1"],
   ["cancelResponse", "POST", "/v1/responses/:id/cancel", "invoke", "v1"],
   ["listResponseInput", "GET", "/v1/responses/:id/input_items", "invoke", "v1"],
-  ["createConversation", "POST", "/v1/conversations", "invoke", "v1"],
+  ["createConversation", "POST", "/v1/conversations", "invoke", "v1", "keyed"],
   ["getConversation", "GET", "/v1/conversations/:id", "invoke", "v1"],
   ["updateConversation", "POST", "/v1/conversations/:id", "invoke", "v1"],
   ["deleteConversation", "DELETE", "/v1/conversations/:id", "invoke", "v1"],
   ["listConversationItems", "GET", "/v1/conversations/:id/items", "invoke", "v1"],
-  ["createConversationItems", "POST", "/v1/conversations/:id/items", "invoke", "v1"],
+  ["createConversationItems", "POST", "/v1/conversations/:id/items", "invoke", "v1", "keyed"],
   ["getConversationItem", "GET", "/v1/conversations/:id/items/:item", "invoke", "v1"],
   ["deleteConversationItem", "DELETE", "/v1/conversations/:id/items/:item", "invoke", "v1"],
   ["listContainers", "GET", "/v1/containers", "invoke", "v1"],
-  ["createContainer", "POST", "/v1/containers", "invoke", "v1"],
+  ["createContainer", "POST", "/v1/containers", "invoke", "v1", "keyed"],
   ["getContainer", "GET", "/v1/containers/:id", "invoke", "v1"],
   ["deleteContainer", "DELETE", "/v1/containers/:id", "invoke", "v1"],
   ["listContainerFiles", "GET", "/v1/containers/:id/files", "invoke", "v1"],
-  ["createContainerFile", "POST", "/v1/containers/:id/files", "invoke", "v1"],
+  ["createContainerFile", "POST", "/v1/containers/:id/files", "invoke", "v1", "keyed"],
   ["getContainerFile", "GET", "/v1/containers/:id/files/:file", "invoke", "v1"],
   ["deleteContainerFile", "DELETE", "/v1/containers/:id/files/:file", "invoke", "v1"],
   ["getContainerFileContent", "GET", "/v1/containers/:id/files/:file/content", "invoke", "v1"],
   ["listV1Models", "GET", "/v1/models", "invoke", "v1"],
   ["getV1Model", "GET", "/v1/models/:id{.+}", "invoke", "v1"],
   ["listStoredSkills", "GET", "/v1/skills", "invoke", "v1"],
-  ["createStoredSkill", "POST", "/v1/skills", "publish", "v1"],
+  ["createStoredSkill", "POST", "/v1/skills", "publish", "v1", "keyed"],
   ["getStoredSkill", "GET", "/v1/skills/:id", "invoke", "v1"],
   ["updateStoredSkill", "POST", "/v1/skills/:id", "publish", "v1"],
   ["deleteStoredSkill", "DELETE", "/v1/skills/:id", "publish", "v1"],
   ["getStoredSkillContent", "GET", "/v1/skills/:id/content", "invoke", "v1"],
   ["listStoredSkillVersions", "GET", "/v1/skills/:id/versions", "invoke", "v1"],
-  ["createStoredSkillVersion", "POST", "/v1/skills/:id/versions", "publish", "v1"],
+  ["createStoredSkillVersion", "POST", "/v1/skills/:id/versions", "publish", "v1", "keyed"],
   ["getStoredSkillVersion", "GET", "/v1/skills/:id/versions/:version", "invoke", "v1"],
   ["deleteStoredSkillVersion", "DELETE", "/v1/skills/:id/versions/:version", "publish", "v1"],
   ["getStoredSkillVersionContent", "GET", "/v1/skills/:id/versions/:version/content", "invoke", "v1"],
   ["listStoredFiles", "GET", "/v1/files", "invoke", "v1"],
-  ["createStoredFile", "POST", "/v1/files", "invoke", "v1"],
+  ["createStoredFile", "POST", "/v1/files", "invoke", "v1", "keyed"],
   ["getStoredFile", "GET", "/v1/files/:id", "invoke", "v1"],
   ["deleteStoredFile", "DELETE", "/v1/files/:id", "invoke", "v1"],
   ["getStoredFileContent", "GET", "/v1/files/:id/content", "invoke", "v1"],
-] as const satisfies readonly (readonly [id: string, Method, path: string, RouteScope, RoutePart])[];
+] as const satisfies readonly (
+  | readonly [id: string, Method, path: string, RouteScope, RoutePart]
+  | readonly [id: string, "POST", path: string, RouteScope, Exclude<RoutePart, "main">, "keyed"]
+)[];
 
 export type OperationId = (typeof FIXED_ROUTES)[number][0];
 /** The operations of one part. */
 export type OperationOf<P extends RoutePart> = Extract<
   (typeof FIXED_ROUTES)[number],
-  readonly [...unknown[], P]
+  readonly [string, Method, string, RouteScope, P, ...unknown[]]
 >[0];
+/** The paths of one part. */
+export type PathOf<P extends RoutePart> = Extract<
+  (typeof FIXED_ROUTES)[number],
+  readonly [string, Method, string, RouteScope, P, ...unknown[]]
+>[2];

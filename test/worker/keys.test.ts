@@ -230,22 +230,25 @@ describe("attack: a fixed route", () => {
     lacking.admin = (await make("default", "invoke", "publish")).key;
   });
 
-  it.each(FIXED_ROUTES)("%s, %s %s, takes only keys with its scope: %s", async (_, method, route, scope) => {
-    const path = route.replace(/:\w+(?:\{[^}]*\})?/g, "x");
-    const send = async (key: string | undefined) => {
-      const headers = key === undefined ? {} : bearer(key);
-      const response = await keyed.stream(path, {
-        method,
-        headers,
-        ...(method === "GET" ? {} : { body: "{}" }),
-      });
-      await response.body?.cancel();
-      return response.status;
-    };
-    if (scope === "open") return;
-    expect(await send(undefined)).toBe(401);
-    if (scope !== "any") expect(await send(lacking[scope === "own" ? "invoke" : scope])).toBe(403);
-  });
+  it.each(FIXED_ROUTES.map(([id, method, route, scope]) => [id, method, route, scope] as const))(
+    "%s, %s %s, takes only keys with its scope: %s",
+    async (_, method, route, scope) => {
+      const path = route.replace(/:\w+(?:\{[^}]*\})?/g, "x");
+      const send = async (key: string | undefined) => {
+        const headers = key === undefined ? {} : bearer(key);
+        const response = await keyed.stream(path, {
+          method,
+          headers,
+          ...(method === "GET" ? {} : { body: "{}" }),
+        });
+        await response.body?.cancel();
+        return response.status;
+      };
+      if (scope === "open") return;
+      expect(await send(undefined)).toBe(401);
+      if (scope !== "any") expect(await send(lacking[scope === "own" ? "invoke" : scope])).toBe(403);
+    },
+  );
 });
 
 describe("tenants", () => {

@@ -4,7 +4,6 @@ import * as events from "../daemons/events.ts";
 import * as daemonSpawn from "../daemons/spawn.ts";
 import * as executions from "../executions.ts";
 import * as files from "../files.ts";
-import { keyed } from "../keyed.ts";
 import * as operations from "../operations.ts";
 import * as artifacts from "../sessions/artifacts.ts";
 import * as changes from "../sessions/changes.ts";
@@ -32,5 +31,4 @@ export const HANDLERS = {
   ...tasks,
   ...taskSpawn,
   ...transcripts,
-  openSession: keyed(sessions.openSession),
 };

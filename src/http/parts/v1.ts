@@ -12,6 +12,7 @@ import * as stored from "../v1/responses/stored.ts";
 import * as skills from "../v1/skills/routes.ts";
 
 export const HANDLERS = {
+  ...chat,
   ...compact,
   ...containers,
   ...conversations,
@@ -20,15 +21,6 @@ export const HANDLERS = {
   ...models,
   ...skills,
   ...stored,
-  createMessage: keyed(messages.createMessage),
-  createChatCompletion: keyed(chat.createChatCompletion),
+  // The run of a response that is kept has the key.
   createResponse: keyed(create.createResponse, { ownKeys: create.keepsResponse }),
-  compactResponse: keyed(compact.compactResponse),
-  createConversation: keyed(conversations.createConversation),
-  createConversationItems: keyed(conversations.createConversationItems),
-  createContainer: keyed(containers.createContainer),
-  createContainerFile: keyed(containers.createContainerFile),
-  createStoredSkill: keyed(skills.createStoredSkill),
-  createStoredSkillVersion: keyed(skills.createStoredSkillVersion),
-  createStoredFile: keyed(files.createStoredFile),
 };

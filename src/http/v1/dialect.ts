@@ -3,6 +3,7 @@
  * Anthropic SDK sends `Authorization: Bearer`, as OpenAI's does.
  */
 import { SKILLS_BETA } from "../../llm/container-params.ts";
+import type { PathOf } from "../../skill/fixed-routes.ts";
 import type { RequestContext } from "../context.ts";
 import { NO_PATH, routePath } from "../path.ts";
 
@@ -12,9 +13,25 @@ export type Dialect = "anthropic" | "anthropic_legacy" | "openai";
 /** Requests the older shapes of files, as `SKILLS_BETA` requests those of skills. */
 const FILES_BETA = "files-api-2025-04-14";
 
-/** Routes that only one vendor has, with everything below them. */
-const ANTHROPIC_ROUTES = ["/v1/messages"];
-const OPENAI_ROUTES = ["/v1/chat", "/v1/responses", "/v1/conversations", "/v1/containers"];
+/** The word after `/v1/` in each path. */
+type Collection<Path extends string> = Path extends `/v1/${infer Name}/${string}`
+  ? Name
+  : Path extends `/v1/${infer Name}`
+    ? Name
+    : never;
+
+/** Which vendor has the routes of a collection; `both`: the request decides. */
+const VENDORS: { readonly [name in Collection<PathOf<"v1">>]: "anthropic" | "openai" | "both" } = {
+  messages: "anthropic",
+  chat: "openai",
+  responses: "openai",
+  conversations: "openai",
+  containers: "openai",
+  models: "both",
+  skills: "both",
+  files: "both",
+};
+const VENDOR_OF: ReadonlyMap<string, string> = new Map(Object.entries(VENDORS));
 
 /** A route's path without the prefix that names a vendor: `/anthropic/v1/skills` is `/v1/skills`. */
 export function withoutVendor(path: string): string {
@@ -37,8 +54,9 @@ export function dialectOf({
   const betas = betasOf(request);
   const legacy = betas.includes(below(path, "/v1/files") ? FILES_BETA : SKILLS_BETA);
   const anthropic: Dialect = legacy ? "anthropic_legacy" : "anthropic";
-  if (ANTHROPIC_ROUTES.some((route) => below(path, route))) return anthropic;
-  if (OPENAI_ROUTES.some((route) => below(path, route))) return "openai";
+  const vendor = VENDOR_OF.get(path.split("/")[2] ?? "");
+  if (vendor === "anthropic") return anthropic;
+  if (vendor === "openai") return "openai";
   if (whole.startsWith("/anthropic/")) return anthropic;
   if (whole.startsWith("/openai/")) return "openai";
   const versioned = request.headers.has("anthropic-version");
