@@ -5,6 +5,7 @@ import { buildRoots } from "../../../scripts/build/build.ts";
 import { REPO_DIR } from "../../../scripts/dev/paths.ts";
 import { addSkills } from "../../../src/api/add-skills.ts";
 import { openapiDocument } from "../../../src/api/document.ts";
+import { OPERATIONS } from "../../../src/api/fixed-routes.ts";
 import { pathParameters } from "../../../src/api/path-parameters.ts";
 import * as budget from "../../../src/errors/budget.ts";
 import * as daemon from "../../../src/errors/daemon.ts";
@@ -14,6 +15,7 @@ import * as run from "../../../src/errors/run.ts";
 import * as session from "../../../src/errors/session.ts";
 import * as task from "../../../src/errors/task.ts";
 import * as workflow from "../../../src/errors/workflow.ts";
+import { FIXED_ROUTES, type OperationId } from "../../../src/skill/fixed-routes.ts";
 import { objectOf } from "../../../src/skill/json.ts";
 import type { Json, JsonObject, Manifest } from "../../../src/skill/manifest.ts";
 import { parseManifest } from "../../../src/skill/parse.ts";
@@ -356,6 +358,43 @@ describe("S54: the OpenAPI document", () => {
     // The document has Hull's own routes, whatever is served.
     expect(length(many) - length([])).toBeLessThan(870_000);
   });
+});
+
+/** POST operations without an `Idempotency-Key`, by the reason. */
+const WITHOUT_KEY: { readonly [reason: string]: readonly OperationId[] } = {
+  "a form of a page, which redirects": ["signIn", "signOut", "consoleForm"],
+  "it only computes": [
+    "countMessageTokens",
+    "countResponseTokens",
+    "operateOnTranscript",
+    "validateWorkflow",
+  ],
+  "twice is once: it sets or stops what the path names": [
+    "cancelResponse",
+    "cancelRun",
+    "updateConversation",
+    "updateStoredSkill",
+  ],
+  "twice is once: the body names what it sets": ["publishCatalog"],
+  "a person continues it in a browser": ["beginMcpLogin"],
+  "a test sets its mocks itself": ["queueMocks"],
+};
+
+it("every POST that creates or runs something takes an Idempotency-Key", () => {
+  const { paths } = openapiDocument("");
+  const without = FIXED_ROUTES.flatMap(([id, method, path]) => {
+    if (method !== "POST") return [];
+    const operation = at(paths, path.replace(/:(\w+)(?:\{[^}]*\})?/g, "{$1}"), "post");
+    return JSON.stringify(operation).includes("#/components/parameters/idempotency-key") ? [] : [id];
+  });
+  expect(without.toSorted()).toEqual(Object.values(WITHOUT_KEY).flat().sort());
+});
+
+it("the routes below /v1, and no others, answer errors in the client's dialect", () => {
+  const vendor = FIXED_ROUTES.filter(([id]) => OPERATIONS[id].vendor === true).map(([id]) => id);
+  expect(vendor).toEqual(FIXED_ROUTES.filter(([, , , , part]) => part === "v1").map(([id]) => id));
+  const below = FIXED_ROUTES.filter(([, , path]) => path.startsWith("/v1/")).map(([id]) => id);
+  expect(vendor).toEqual(below);
 });
 
 it.each<[string, (string | undefined)[]]>([
