@@ -21,7 +21,12 @@ export const WITHOUT_METHOD: readonly Exception[] = [
   below("people, models and crawlers read them", "/console/", "/docs", "/llms.txt", "/.well-known/"),
   these("a page, and the document from which others generate a client", "index", "openapi"),
   these("monitoring asks them", "healthz", "readyz", "metrics"),
-  below("the vendors' own clients call them", "/v1/"),
+  below(
+    "the vendors' own clients call them",
+    ...["messages", "chat", "responses", "conversations", "containers", "models", "skills", "files"].map(
+      (collection) => `/v1/${collection}`,
+    ),
+  ),
   below("clients of MCP call it", "/mcp"),
   below("the command line publishes, and manages keys and logins", "/_hull/", "/admin/"),
   these("tests of skills use them (docs/testing.md)", "queueMocks", "clearMocks", "listMockCalls"),
