@@ -31,7 +31,7 @@ export type Outcome =
   | { ok: false; error: ErrorData; operator: Record<string, unknown> };
 
 export interface CallRow {
-  /** How many earlier runs of this id were removed, or failed before they began. */
+  /** How many names at the runner earlier runs of this id have used up. */
   generation: number;
   /** The caller who may see the call and pays for it: `<tenant>/<key id>`. */
   caller: string;
