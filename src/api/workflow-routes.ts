@@ -33,22 +33,12 @@ import {
   validateBody,
   workflowOptions,
 } from "./bodies/workflows.ts";
-import {
-  answer,
-  COUNT,
-  LOCATED,
-  MAYBE_COUNT,
-  MAYBE_TIME,
-  pageOf,
-  query,
-  ref,
-  TEXT,
-  TIME,
-} from "./openapi-parts.ts";
+import { answer, LOCATED, MAYBE_COUNT, MAYBE_TIME, pageOf, query, ref, TEXT, TIME } from "./openapi-parts.ts";
 import {
   ANSWERED,
   body,
   EVENTS,
+  follows,
   json,
   lists,
   maybeBody,
@@ -111,12 +101,7 @@ export const WORKFLOW_OPERATIONS = {
     { parameters: [WAIT] },
   ),
   deleteWorkflowRun: removes("sessions", "Stops a run and removes all its data"),
-  followWorkflowRun: {
-    tag: "sessions",
-    summary: "The events of a run, up to its end",
-    parameters: [query("after", "Number of the last event that the client has.", COUNT)],
-    answers: { 200: answer("Server-sent events", EVENTS) },
-  },
+  followWorkflowRun: follows("sessions", "The events of a run, up to its end"),
   cancelWorkflowRun: onRun("Stops a run, and undoes its finished stages", maybeBody(stopBody)),
   killWorkflowRun: onRun("Stops a run without any further step", maybeBody(stopBody)),
   pauseWorkflowRun: onRun("Pauses a run: what is under way ends, and nothing more begins", NOTHING),

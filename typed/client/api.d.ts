@@ -3739,7 +3739,7 @@ export interface Routes {
     takes: {
       path: { id: string };
       query?: {
-        /** Number of the last event that the client has. */
+        /** Events after this number only. */
         after?: number | undefined;
       };
     };
