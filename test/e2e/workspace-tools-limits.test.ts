@@ -32,13 +32,14 @@ const lines = (name: string): number => {
   }
 };
 
-/** Begins a run whose one command leaves a mark and then takes a while, and waits for the mark. */
+/** A command that leaves a mark, and goes on once the test lets it. */
+const held = (name: string): string =>
+  `echo x >> ${marks}/${name}; until [ -e ${marks}/${name}.go ]; do sleep 0.05; done`;
+
+/** Begins a run whose one command leaves a mark and is held, and waits for the mark. */
 async function begun(name: string): Promise<() => Promise<{ status: string; result: object }>> {
   const { id } = await json<{ id: string }>(await post("/sessions", {}));
-  fake.script([
-    bash(`echo x >> ${marks}/${name}; sleep 2; echo ended > done.txt; echo finished`),
-    { text: "Done." },
-  ]);
+  fake.script([bash(`${held(name)}; echo ended > done.txt; echo finished`), { text: "Done." }]);
   const body = { prompt: "go", options: { ...OPTIONS, workspace_tools: true } };
   const { run_id } = await json<{ run_id: string }>(
     await post(`/sessions/${id}/runs`, body, { ...admin, prefer: "respond-async" }),
@@ -65,6 +66,7 @@ const told = (): string => JSON.stringify(fake.requests.at(-1)?.body.messages);
 test("R7: if the Worker is killed, the next one follows the command and does not run it again", async () => {
   const settled = await begun("worker");
   expect(await kill(hull, "worker")).toBeGreaterThan(0);
+  writeFileSync(`${marks}/worker.go`, "");
   expect((await settled()).status).toBe("done");
   expect(told()).toContain("finished");
   expect(lines("worker")).toBe(1);
@@ -79,7 +81,7 @@ test("R7: if the runner is killed too, the command's outcome is unknown, and it 
 });
 
 test("a workflow's command whose runner is killed too is not repeated by the node's retry_policy", async () => {
-  const command = `echo x >> ${marks}/workflow; sleep 2`;
+  const command = held("workflow");
   const nodes = { v: { kind: "verify", verify: { command }, retry_policy: { max_attempts: 2 } } };
   const body = { task: "go", graph: { nodes } };
   const { id } = await json<{ id: string }>(
