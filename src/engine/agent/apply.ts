@@ -10,7 +10,7 @@ import { calledAs, judgedArguments } from "./calls.ts";
 import { joinedSummary, withoutArchived } from "./compaction.ts";
 import { afterInvocation } from "./known-skills.ts";
 import { grantOf } from "./policy.ts";
-import type { AgentRecord, Compacted, Feedback, ModelCost, Wake } from "./records.ts";
+import type { AgentRecord, Feedback, ModelCost, Wake } from "./records.ts";
 import { brokenOff } from "./settle-call.ts";
 import { withCommandOutputs } from "./skill-commands.ts";
 import { afterBinding, keptBindings } from "./skill-servers.ts";
@@ -89,15 +89,7 @@ export function applyAgentRecord(state: AgentState, record: AgentRecord): AgentS
         ...state,
         visible: withoutArchived(state.visible, record.compacted),
         summary: joinedSummary(state.summary, record.compacted.summary),
-        run:
-          state.run === null || record.run === null
-            ? state.run
-            : afterCompaction(
-                record.spent === undefined
-                  ? state.run
-                  : { ...state.run, totals: withSpent(state.run.totals, record.spent) },
-                record.compacted.mode,
-              ),
+        run: state.run === null || record.run === null ? state.run : afterCompaction(state.run, record),
       };
     case "run_started": {
       const { spec } = record;
@@ -125,11 +117,11 @@ export function applyAgentRecord(state: AgentState, record: AgentRecord): AgentS
  * The run after a compaction. A compaction before a model call, or after the tools of a turn, moves the run to its next
  * stage; others do not.
  */
-function afterCompaction(run: RunState, mode: Compacted["mode"]): RunState {
-  if (mode === "idle") return { ...run, consolidated: true };
-  return run.stage === "tools" || run.stage === "after"
-    ? { ...run, stage: "shortened" }
-    : { ...run, stage: "context" };
+function afterCompaction(run: RunState, { compacted, spent }: AgentRecord & { type: "compacted" }): RunState {
+  const paid = spent === undefined ? run : { ...run, totals: withSpent(run.totals, spent) };
+  if (compacted.mode === "idle") return { ...paid, consolidated: true };
+  const followsTools = run.stage === "tools" || run.stage === "after";
+  return { ...paid, stage: followsTools ? "shortened" : "context" };
 }
 
 type RunRecord = Exclude<Extract<AgentRecord, { run: string }>, { type: "run_started" }>;

@@ -48,26 +48,14 @@ export function nextCallStep(
   now: number,
   inFlight: ReadonlySet<string>,
 ): AgentStep | null {
+  const open = run.calls.filter(({ stage }) => stage !== "settled");
+  if (open.length === 0) return null;
   const begun: PlannedCall[] = [];
   const fresh: PlannedCall[] = [];
   const waits: WaitStep[] = [];
   const asks: AskStep[] = [];
-  let open = false;
-  let inOrder = false;
-  let searching = false;
-  for (const call of run.calls) {
-    if (call.stage === "settled") continue;
-    const tool = toolOf(run, call.call.name);
-    const ordered = run.spec.parallel_tool_calls === false || keepsOrder(tool, run.spec.policies.policy);
-    const searches = search?.owns(call.call.name, run) === true;
-    const waitsForOther = (ordered && inOrder) || (searches && searching);
-    const mayBegin = call.stage === "started" || call.stage === "executed" || !waitsForOther;
-    // An earlier call of the turn may still load the missing tool.
-    const known = tool !== null || !open || isOwn(call.call.name, run, search);
-    inOrder ||= ordered;
-    searching ||= searches;
-    open = true;
-    if (inFlight.has(call.effect) || !mayBegin || !known) continue;
+  for (const call of withoutHeldUp(run, open, search)) {
+    if (inFlight.has(call.effect)) continue;
     const step = call.stage === "executed" ? afterHooks(run, call) : stepOf(state, run, call, search, now);
     switch (step.type) {
       case "ready":
@@ -84,7 +72,6 @@ export function nextCallStep(
         return step;
     }
   }
-  if (!open) return null;
   const room = MAX_AT_ONCE - inFlight.size;
   const ask = dueAsk(asks, inFlight);
   if (room > 0) {
@@ -93,6 +80,24 @@ export function nextCallStep(
     if (ask !== undefined) return ask;
   }
   return inFlight.size > 0 ? { type: "busy" } : together(waits);
+}
+
+/** The open calls that need not wait for an earlier open call of the turn. */
+function withoutHeldUp(run: RunState, open: readonly OpenCall[], search: SearchTool | null): OpenCall[] {
+  const { parallel_tool_calls, policies } = run.spec;
+  let inOrder = false;
+  let searching = false;
+  return open.filter(({ call: { name }, stage }, index) => {
+    const tool = toolOf(run, name);
+    const ordered = parallel_tool_calls === false || keepsOrder(tool, policies.policy);
+    const searches = search?.owns(name, run) === true;
+    const heldUp = (ordered && inOrder) || (searches && searching);
+    inOrder ||= ordered;
+    searching ||= searches;
+    // An earlier call may still load the missing tool.
+    if (tool === null && index > 0 && !searches && !isRuntimeCall(name)) return false;
+    return stage === "started" || stage === "executed" || !heldUp;
+  });
 }
 
 type AskStep = Extract<AgentStep, { type: "call_hook" | "search_tools" }>;
@@ -129,11 +134,6 @@ function together(waits: readonly WaitStep[]): WaitStep | null {
   if (first === undefined) return null;
   const until = least(...waits.map((step) => step.until));
   return { ...first, until, approvals: waits.flatMap(({ approvals }) => approvals) };
-}
-
-/** Whether the loop itself answers calls of this name. */
-function isOwn(name: string, run: RunState, search: SearchTool | null): boolean {
-  return search?.owns(name, run) === true || isRuntimeCall(name);
 }
 
 /** The calls that the client may answer now: calls of its own tools that every check has allowed. */
@@ -188,18 +188,7 @@ function stepOf(
   }
   if (tool === null) return settle(run, open, refusedName(run, call.name));
   const given = numericArguments(call.arguments ?? {}, tool.definition.parameters);
-  const { cwd = "", active, loaded } = run;
-  const planned = (args: JsonObject): PlannedCall => ({
-    effect,
-    // If the call is one of a served skill, the code that executes it reports wrong arguments in its own words.
-    call: served === undefined ? { ...call, arguments: args } : call,
-    tool,
-    again: open.stage === "started",
-    ...(open.started_at === undefined ? {} : { started_at: open.started_at }),
-    ...(delegates(tool) ? { above: shareOf(run) } : {}),
-    ...(tool.executor === "workspace" ? { from: { cwd, active: [...new Set([...active, ...loaded])] } } : {}),
-  });
-  if (open.stage === "started") return { type: "ready", planned: planned(given) };
+  if (open.stage === "started") return { type: "ready", planned: plannedCall(run, open, tool, given) };
   const refusal = judged(state, run, open, tool, given, now, null);
   if (refusal !== null) return refusal;
   const before = beforeCall(run, open, given);
@@ -216,7 +205,22 @@ function stepOf(
   const skip = skipped(run.loop, run.spec.loop_detect, call.name, args);
   if (skip !== null) return settle(run, open, plainResult("error", skip, "rejected_loop"));
   if (tool.executor === "client") return waiting("tool", null, []);
-  return { type: "ready", planned: planned(args) };
+  return { type: "ready", planned: plannedCall(run, open, tool, args) };
+}
+
+function plannedCall(run: RunState, open: OpenCall, tool: AgentTool, args: JsonObject): PlannedCall {
+  const { cwd = "", active, loaded } = run;
+  const { call, effect, stage, started_at } = open;
+  return {
+    effect,
+    // If the call is one of a served skill, the code that executes it reports wrong arguments in its own words.
+    call: run.spec.served === undefined ? { ...call, arguments: args } : call,
+    tool,
+    again: stage === "started",
+    ...(started_at === undefined ? {} : { started_at }),
+    ...(delegates(tool) ? { above: shareOf(run) } : {}),
+    ...(tool.executor === "workspace" ? { from: { cwd, active: [...new Set([...active, ...loaded])] } } : {}),
+  };
 }
 
 /** The answer to a call of a tool that the run does not have. */

@@ -63,36 +63,30 @@ export function takeTurn(
   const read = readTurn(state, run, turn);
   const { spec } = run;
   if (spec.single === true) return takeAnswer(run, turn, read, search);
-  const at = { run: spec.run_id };
   const fallback = read.handWritten && mayFallBack(run);
   const calls = (read.handWritten && !fallback) || !mayCallTools(run) ? [] : read.calls;
-  const phase = otherPhase(spec, read.text) !== null;
-  const message: Message = { role: "assistant", content: read.blocks };
   const taken: Taken = {
     type: "turn_taken",
-    ...at,
-    message,
+    run: spec.run_id,
+    message: { role: "assistant", content: read.blocks },
     calls,
     text: read.text,
     fallback,
     finished: false,
     text_only: 0,
   };
-  const feedback = (kind: string, content: string): AgentRecordBody => ({
-    type: "feedback_added",
-    ...at,
-    feedback: { kind, content },
-  });
   if (calls.length > 0) {
+    const finished = read.sentinel || otherPhase(spec, read.text) !== null;
     const remarks = fallback ? [] : remarksOn(read);
-    const remarked = remarks.length === 0 ? {} : { remarks };
-    return [{ ...taken, finished: read.sentinel || phase, ...remarked }];
+    return [{ ...taken, finished, ...(remarks.length === 0 ? {} : { remarks }) }];
   }
-  // The provider wants another call with the turn so far.
-  if (turn.stop_reason === "pause") {
-    const paused = { ...taken, text_only: run.textOnly };
-    return iterationsUsedUp(run) ? [paused, settled(run, "budget_exhausted")] : [paused];
-  }
+  if (turn.stop_reason === "pause") return paused(run, { ...taken, text_only: run.textOnly });
+  return takeText(state, run, read, taken);
+}
+
+/** A turn without calls ends the run, lets it rest, or gets a reply that says why it does neither. */
+function takeText(state: AgentState, run: RunState, read: ReadTurn, taken: Taken): AgentRecordBody[] {
+  const { spec } = run;
   const ends = (status: RunStatus, text_only = run.textOnly): AgentRecordBody[] => [
     { ...taken, finished: true, text_only },
     settled(run, status),
@@ -102,21 +96,24 @@ export function takeTurn(
   if (read.sentinel && gate === null) return more ? [taken] : ends("done");
   if (read.errors.length > 0) {
     const note: Message = { role: "assistant", content: [{ type: "output_text", text: UNREADABLE }] };
-    const texts = read.errors.map((error) => feedback("parse_error", error));
-    return [{ ...taken, message: note }, ...texts];
+    const replies = read.errors.map((content) => replied(run, { kind: "parse_error", content }));
+    return [{ ...taken, message: note }, ...replies];
   }
-  if (gate !== null) return counted(run, taken, feedback(gate.kind, gate.content));
-  if (read.handWritten) return counted(run, taken, feedback("native_tool_contract", handWrittenCall()));
+  if (gate !== null) return counted(run, taken, gate);
+  if (read.handWritten)
+    return counted(run, taken, { kind: "native_tool_contract", content: handWrittenCall() });
   if (mustActFirst(run))
-    return counted(run, { ...taken, message: null }, feedback("action_required", actionRequired()));
+    return counted(run, { ...taken, message: null }, { kind: "action_required", content: actionRequired() });
   if (more) return [taken];
-  if (phase) return ends("done");
+  if (otherPhase(spec, read.text) !== null) return ends("done");
   if (spec.persistent) {
-    const nudge = nudgeText(spec, { tools: spec.tools.length > 0, prose: read.text.length });
-    return counted(run, taken, feedback("nudge", nudge));
+    const content = nudgeText(spec, { tools: spec.tools.length > 0, prose: read.text.length });
+    return counted(run, taken, { kind: "nudge", content });
   }
   if (spec.daemon === null) return ends(onlyCalls(run, read) ? "budget_exhausted" : "done", run.textOnly + 1);
-  const rest: AgentRecordBody = overBudget(run) ? settled(run, "done") : { type: "went_idle", ...at };
+  const rest: AgentRecordBody = overBudget(run)
+    ? settled(run, "done")
+    : { type: "went_idle", run: spec.run_id };
   return [{ ...taken, text_only: run.textOnly }, rest];
 }
 
@@ -139,20 +136,24 @@ function takeAnswer(
 ): AgentRecordBody[] {
   const searches = calls.filter(({ name }) => search?.owns(name, run) === true);
   const none = searches.length === 0;
-  const paused = none && stop_reason === "pause";
-  const taken: AgentRecordBody = {
+  const pauses = none && stop_reason === "pause";
+  const taken: Taken = {
     type: "turn_taken",
     run: run.spec.run_id,
     message: { role: "assistant", content: blocks },
     calls: searches,
     text,
-    finished: !paused && (none || searches.length < calls.length),
+    finished: !pauses && (none || searches.length < calls.length),
     text_only: 0,
     fallback: false,
   };
-  if (paused) return iterationsUsedUp(run) ? [taken, settled(run, "budget_exhausted")] : [taken];
+  if (pauses) return paused(run, taken);
   return none ? [taken, settled(run, "done")] : [taken];
 }
+
+/** The provider wants another call with the turn so far. */
+const paused = (run: RunState, taken: Taken): AgentRecordBody[] =>
+  iterationsUsedUp(run) ? [taken, settled(run, "budget_exhausted")] : [taken];
 
 /** Remarks to the model about a turn whose calls were carried out in spite of faults. */
 const remarksOn = ({ violations, errors }: ReadTurn): Feedback[] => [
@@ -165,10 +166,17 @@ const UNREADABLE = "(A tool call of this turn could not be read and was left out
 type Taken = Extract<AgentRecordBody, { type: "turn_taken" }>;
 
 /** Counts one more text-only turn. After too many the run is stuck; otherwise it continues with the reply. */
-function counted(run: RunState, taken: Taken, reply: AgentRecordBody): AgentRecordBody[] {
+function counted(run: RunState, taken: Taken, reply: Feedback): AgentRecordBody[] {
   const text_only = run.textOnly + 1;
-  return [{ ...taken, text_only }, text_only > run.spec.max_nudges ? settled(run, "stuck") : reply];
+  const stuck = text_only > run.spec.max_nudges;
+  return [{ ...taken, text_only }, stuck ? settled(run, "stuck") : replied(run, reply)];
 }
+
+const replied = ({ spec }: RunState, feedback: Feedback): AgentRecordBody => ({
+  type: "feedback_added",
+  run: spec.run_id,
+  feedback,
+});
 
 /**
  * Whether a message or feedback that arrived during the turn keeps the run going. If the run may not begin another
