@@ -9,34 +9,51 @@ import { isWithin, normalised, rankOf } from "../agent/policy.ts";
  * @returns for each excess one sentence without its full stop
  */
 export function exceeds(ceiling: JsonObject, own: JsonObject, tools: readonly string[] = []): string[] {
-  const excess: string[] = [];
-  const allowed = textsIn(ceiling.tools);
-  if (allowed !== null) {
-    for (const name of new Set([...(textsIn(own.tools) ?? []), ...tools]))
-      if (!allowed.includes(name))
-        excess.push(`the tool ${name} is not among ${allowed.join(", ") || "the allowed ones: none is"}`);
-  }
-  const limit = rankOf(ceiling.side_effect_level);
-  if (limit !== -1 && rankOf(own.side_effect_level) > limit)
-    excess.push(
-      `side_effect_level ${String(own.side_effect_level)} is above ${String(ceiling.side_effect_level)}`,
-    );
-  const roots = textsIn(ceiling.workspace_roots);
-  if (roots !== null) {
-    for (const root of textsIn(own.workspace_roots) ?? [])
-      if (!roots.some((outer) => isWithin(normalised(root), outer)))
-        excess.push(`the folder ${root} is outside of ${roots.join(", ") || "the allowed ones: none is"}`);
-  }
-  if (ceiling.capabilities !== undefined && ceiling.capabilities !== null) {
-    const capabilities = objectOf(ceiling.capabilities);
-    for (const [name, operations] of Object.entries(objectOf(own.capabilities))) {
-      const within = textsIn(capabilities[name]) ?? [];
-      for (const operation of textsIn(operations) ?? [])
-        if (!within.includes(operation)) excess.push(`the capability ${name}.${operation} is not allowed`);
-    }
-  }
-  const { recursion_limit: depth } = ceiling;
-  if (typeof depth === "number" && typeof own.recursion_limit === "number" && own.recursion_limit > depth)
-    excess.push(`recursion_limit ${own.recursion_limit} is above ${depth}`);
-  return excess;
+  return [
+    ...toolsBeyond(ceiling, own, tools),
+    ...levelBeyond(ceiling, own),
+    ...foldersBeyond(ceiling, own),
+    ...capabilitiesBeyond(ceiling, own),
+    ...depthBeyond(ceiling, own),
+  ];
 }
+
+function toolsBeyond(ceiling: JsonObject, own: JsonObject, declared: readonly string[]): string[] {
+  const allowed = textsIn(ceiling.tools);
+  if (allowed === null) return [];
+  const beyond = [...new Set([...(textsIn(own.tools) ?? []), ...declared])].filter(
+    (name) => !allowed.includes(name),
+  );
+  return beyond.map((name) => `the tool ${name} is not among ${namesOf(allowed)}`);
+}
+
+function levelBeyond({ side_effect_level: most }: JsonObject, { side_effect_level: level }: JsonObject) {
+  if (rankOf(most) === -1 || rankOf(level) <= rankOf(most)) return [];
+  return [`side_effect_level ${String(level)} is above ${String(most)}`];
+}
+
+function foldersBeyond(ceiling: JsonObject, own: JsonObject): string[] {
+  const roots = textsIn(ceiling.workspace_roots);
+  if (roots === null) return [];
+  const beyond = (textsIn(own.workspace_roots) ?? []).filter(
+    (folder) => !roots.some((root) => isWithin(normalised(folder), root)),
+  );
+  return beyond.map((folder) => `the folder ${folder} is outside of ${namesOf(roots)}`);
+}
+
+function capabilitiesBeyond({ capabilities }: JsonObject, own: JsonObject): string[] {
+  if (capabilities === undefined || capabilities === null) return [];
+  const allowed = objectOf(capabilities);
+  return Object.entries(objectOf(own.capabilities)).flatMap(([name, operations]) =>
+    (textsIn(operations) ?? [])
+      .filter((operation) => !(textsIn(allowed[name]) ?? []).includes(operation))
+      .map((operation) => `the capability ${name}.${operation} is not allowed`),
+  );
+}
+
+function depthBeyond({ recursion_limit: most }: JsonObject, { recursion_limit: depth }: JsonObject) {
+  if (typeof most !== "number" || typeof depth !== "number" || depth <= most) return [];
+  return [`recursion_limit ${depth} is above ${most}`];
+}
+
+const namesOf = (allowed: readonly string[]): string => allowed.join(", ") || "the allowed ones: none is";

@@ -14,68 +14,76 @@ import type { Edge, Graph, Node } from "./graph.ts";
 
 /** A finding names its node, or its edge by its place in `edges`. @param ceiling limits every node; absent: none */
 export function validateGraph(graph: Graph, ceiling?: JsonObject): Validation {
-  const { nodes, edges } = graph;
-  const errors: GraphFinding[] = [];
-  const warnings: GraphFinding[] = [];
-  if (!Object.hasOwn(nodes, graph.entry)) {
-    const known = Object.keys(nodes).join(", ") || "none";
-    errors.push({ path: "entry", message: `The entry "${graph.entry}" is not a node. There are: ${known}.` });
-  }
-  for (const [i, edge] of edges.entries()) {
-    for (const end of ["from", "to"] as const) {
-      if (Object.hasOwn(nodes, edge[end])) continue;
-      errors.push({
-        path: `edges.${i}.${end}`,
-        message: `The edge ${edge.from} → ${edge.to} names "${edge[end]}", which is not a node.`,
-      });
-    }
-  }
-  for (const node of Object.values(nodes)) {
-    const outgoing = edges.filter(({ from }) => from === node.id);
-    const incoming = edges.filter(({ to }) => to === node.id);
-    const said = [
-      ...nodeErrors(node, outgoing),
-      ...compensationErrors(node, nodes),
-      ...schemaErrors(node),
-      ...toolErrors(node),
-      ...compactionErrors(node),
-    ];
-    for (const { at, message } of said) errors.push(finding(node, at, message));
-    for (const { at, message } of nodeWarnings(node, incoming)) warnings.push(finding(node, at, message));
-    if (ceiling === undefined) continue;
-    for (const policy of [node.capability_policy, graph.capability_policy]) {
-      for (const message of exceeds(ceiling, objectOf(policy ?? {}), toolNames(node)))
-        errors.push(
-          finding(
-            node,
-            "capability_policy",
-            `The node "${node.id}" asks for more than the ceiling: ${message}.`,
-          ),
-        );
-    }
-  }
+  const all = Object.values(graph.nodes);
   const reachable_nodes = reachable(graph);
-  for (const id of Object.keys(nodes)) {
-    if (reachable_nodes.includes(id)) continue;
-    warnings.push({
-      path: `nodes.${id}`,
-      node: id,
-      message: `No path leads from the entry to the node "${id}".`,
-    });
-  }
+  const errors = [
+    ...entryErrors(graph),
+    ...edgeErrors(graph),
+    ...all.flatMap((node) =>
+      findings(node, [...nodeErrors(node, graph), ...ceilingErrors(node, graph, ceiling)]),
+    ),
+  ];
+  const warnings = [
+    ...all.flatMap((node) => findings(node, nodeWarnings(node, graph))),
+    ...Object.keys(graph.nodes)
+      .filter((id) => !reachable_nodes.includes(id))
+      .map((id) => ({
+        path: `nodes.${id}`,
+        node: id,
+        message: `No path leads from the entry to the node "${id}".`,
+      })),
+  ];
   const distinct = [...new Map(errors.map((error) => [JSON.stringify(error), error])).values()];
   return { valid: distinct.length === 0, errors: distinct, warnings, reachable_nodes };
 }
 
-const finding = ({ id }: Node, at: string, message: string): GraphFinding => ({
-  path: `nodes.${id}.${at}`,
-  node: id,
-  message,
-});
+function entryErrors({ entry, nodes }: Graph): GraphFinding[] {
+  if (Object.hasOwn(nodes, entry)) return [];
+  const known = Object.keys(nodes).join(", ") || "none";
+  return [{ path: "entry", message: `The entry "${entry}" is not a node. There are: ${known}.` }];
+}
 
+function edgeErrors({ nodes, edges }: Graph): GraphFinding[] {
+  return edges.flatMap((edge, i) =>
+    (["from", "to"] as const)
+      .filter((end) => !Object.hasOwn(nodes, edge[end]))
+      .map((end) => ({
+        path: `edges.${i}.${end}`,
+        message: `The edge ${edge.from} → ${edge.to} names "${edge[end]}", which is not a node.`,
+      })),
+  );
+}
+
+/** What is said of a node, at a place below it. */
 interface Said {
   at: string;
   message: string;
+}
+
+const findings = ({ id }: Node, said: readonly Said[]): GraphFinding[] =>
+  said.map(({ at, message }) => ({ path: `nodes.${id}.${at}`, node: id, message }));
+
+function nodeErrors(node: Node, { nodes, edges }: Graph): Said[] {
+  return [
+    ...kindErrors(
+      node,
+      edges.filter(({ from }) => from === node.id),
+    ),
+    ...compensationErrors(node, nodes),
+    ...schemaErrors(node),
+    ...toolErrors(node),
+    ...compactionErrors(node),
+  ];
+}
+
+function ceilingErrors(node: Node, graph: Graph, ceiling: JsonObject | undefined): Said[] {
+  if (ceiling === undefined) return [];
+  return [node.capability_policy, graph.capability_policy].flatMap((policy) =>
+    exceeds(ceiling, objectOf(policy ?? {}), toolNames(node)).map((message) => ({
+      at: "capability_policy",
+      message: `The node "${node.id}" asks for more than the ceiling: ${message}.`,
+    })),
+  );
 }
 
 /** Contracts whose schema says what JSON Schema does not know. */
@@ -115,7 +123,7 @@ function compactionErrors({ id, auto_compact = {} }: Node): Said[] {
   }));
 }
 
-function nodeErrors(node: Node, outgoing: readonly Edge[]): Said[] {
+function kindErrors(node: Node, outgoing: readonly Edge[]): Said[] {
   const said: Said[] = [];
   const { id, kind, input_contract: input, wait } = node;
   const branches = new Set(outgoing.map(({ branch }) => branch));
@@ -184,8 +192,9 @@ function compensationErrors({ id, compensation }: Node, nodes: Graph["nodes"]): 
   return message === null ? [] : [{ at: "compensation", message }];
 }
 
-function nodeWarnings(node: Node, incoming: readonly Edge[]): Said[] {
+function nodeWarnings(node: Node, { edges }: Graph): Said[] {
   const said: Said[] = [];
+  const incoming = edges.filter(({ to }) => to === node.id);
   if (node.kind === "join" && incoming.length < 2)
     said.push({
       at: "kind",
