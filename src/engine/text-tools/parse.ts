@@ -121,35 +121,50 @@ function readElement(
   return { error: `This tool call cannot be read: ${firstOf(unfenced, 200)}` };
 }
 
-/** Calls outside of elements: `<name({…})>`, fenced JSON, `tool_code:` lines and bare function calls. */
+/** Calls outside of elements. */
 function looseCalls(text: string, tools: readonly string[]): Piece[] {
-  const pieces: Piece[] = [];
   // Most turns contain none of these, so no pattern of the tools' names is needed.
-  if (tools.length === 0 || !/[({`]/.test(text)) return pieces;
-  const names = tools.map(RegExp.escape);
-  const fence = /```(?:json|tool_code|tool_call)?[^\S\n]*\n([\s\S]*?)\n?```/g;
-  for (let hit = fence.exec(text); hit !== null; hit = fence.exec(text)) {
-    const inner = (hit[1] ?? "").trim();
-    const value = parsedJson(inner);
-    const call = value === undefined ? null : callOf(value);
-    const written = call === null ? functionForm(inner, 0, tools) : null;
-    const found =
-      call !== null && tools.includes(call.name) ? call : written?.end === inner.length ? written.call : null;
-    if (found === null) continue;
-    const violation = "a call stood in a code fence in place of a tool_call element";
-    pieces.push({ start: hit.index, end: fence.lastIndex, call: found, violation });
-  }
+  if (tools.length === 0 || !/[({`]/.test(text)) return [];
+  const bare = bareObject(text, tools);
+  return bare === null ? [...fencedCalls(text, tools), ...functionCalls(text, tools)] : [bare];
+}
+
+/** A turn that is nothing but the JSON of one call. */
+function bareObject(text: string, tools: readonly string[]): Piece | null {
   const whole = text.trim();
-  const written = whole.startsWith("{") ? parsedJson(whole) : undefined;
-  const alone = written === undefined ? null : callOf(written);
-  if (alone !== null && tools.includes(alone.name) && hasArguments(written)) {
-    const violation = "a call was written bare in place of a tool_call element";
-    const start = text.indexOf(whole);
-    return [{ start, end: start + whole.length, call: alone, violation }];
-  }
-  const bare = new RegExp(`(?:^|\\n)[^\\S\\n]*((?:<|tool_code:[^\\S\\n]*)?)(?:${names.join("|")})\\(`, "g");
+  const value = whole.startsWith("{") ? parsedJson(whole) : undefined;
+  const call = value === undefined ? null : callOf(value);
+  if (call === null || !tools.includes(call.name) || !hasArguments(value)) return null;
+  const start = text.indexOf(whole);
+  const violation = "a call was written bare in place of a tool_call element";
+  return { start, end: start + whole.length, call, violation };
+}
+
+/** Code fences that hold nothing but one call, as JSON or in function form. */
+function fencedCalls(text: string, tools: readonly string[]): Piece[] {
+  const violation = "a call stood in a code fence in place of a tool_call element";
+  const fences = text.matchAll(/```(?:json|tool_code|tool_call)?[^\S\n]*\n([\s\S]*?)\n?```/g);
+  return [...fences].flatMap(({ 0: fence, 1: content = "", index: start }) => {
+    const call = fencedCall(content.trim(), tools);
+    return call === null ? [] : [{ start, end: start + fence.length, call, violation }];
+  });
+}
+
+function fencedCall(inner: string, tools: readonly string[]): TextCall | null {
+  const value = parsedJson(inner);
+  const call = value === undefined ? null : callOf(value);
+  if (call !== null) return tools.includes(call.name) ? call : null;
+  const written = functionForm(inner, 0, tools);
+  return written?.end === inner.length ? written.call : null;
+}
+
+/** Calls in function form that begin a line: bare, as `<name({…})>`, or after `tool_code:`. */
+function functionCalls(text: string, tools: readonly string[]): Piece[] {
+  const pieces: Piece[] = [];
+  const names = tools.map(RegExp.escape).join("|");
+  const head = new RegExp(`(?:^|\\n)[^\\S\\n]*((?:<|tool_code:[^\\S\\n]*)?)(?:${names})\\(`, "g");
   let inVain = 0;
-  for (let hit = bare.exec(text); hit !== null && inVain <= MAX_IN_VAIN; hit = bare.exec(text)) {
+  for (let hit = head.exec(text); hit !== null && inVain <= MAX_IN_VAIN; hit = head.exec(text)) {
     const prefix = hit[1] ?? "";
     const start = hit.index + hit[0].search(/\S/);
     const written = functionForm(text, start + prefix.length, tools);
@@ -165,7 +180,7 @@ function looseCalls(text: string, tools: readonly string[]): Piece[] {
       call: written.call,
       violation: `a call was written ${form} in place of a tool_call element`,
     });
-    bare.lastIndex = Math.max(bare.lastIndex, written.end);
+    head.lastIndex = Math.max(head.lastIndex, written.end);
   }
   return pieces;
 }
