@@ -253,7 +253,13 @@ export class Execution {
       const folder =
         skills === undefined ? null : await this.#services.skillFolders.ready(skills, request_id);
       const places = { ...folders, skills: folder };
-      const program = await this.#services.handlers.program(this.spec, handler, places, all, used);
+      const program = await this.#services.handlers.program({
+        spec: this.spec,
+        handler,
+        folders: places,
+        input: all,
+        used,
+      });
       this.#finalCwd = program?.finalCwd ?? null;
       return program;
     });

@@ -36,6 +36,20 @@ interface HandlerParts {
   dependencies: Dependencies;
 }
 
+/** One call of a handler. */
+interface HandlerCall {
+  spec: ExecutionSpec;
+  handler: Handler;
+  folders: ProcessFolders & { skills: string | null };
+  /** The arguments, a JSON object in UTF-8; for bash the text of the commands. */
+  input: Uint8Array;
+  /** Called with the digest of each bundle of packages that is marked as in use now; the caller releases it. */
+  used: (packages: string) => void;
+}
+
+/** What the processes of all handlers have in common. */
+type ProgramStart = Pick<Program, "cwd" | "allowedPaths" | "skills" | "environment">;
+
 export class Handlers {
   readonly #parts: HandlerParts;
   /** Runs the commands of bash. */
@@ -65,21 +79,42 @@ export class Handlers {
   }
 
   /**
-   * The program of a handler. `input`: the arguments, a JSON object in UTF-8. `null`: the script does not exist, or
-   * nothing can run it.
-   * @param used called with the digest of each bundle of packages that it has marked as in use; the caller releases it
+   * The program of a handler. `null`: the script does not exist, or nothing can run it.
    * @throws DependenciesFailed
    */
-  async program(
-    spec: ExecutionSpec,
-    handler: Handler,
-    folders: ProcessFolders & { skills: string | null },
-    input: Uint8Array,
-    used: (packages: string) => void,
-  ): Promise<Program | null> {
+  async program(call: HandlerCall): Promise<Program | null> {
+    const { spec, handler, input } = call;
+    const { bundle } = call.folders;
+    const start = this.#start(call);
+    if (handler.language === "bash") return this.#bashProgram(call, start);
+    const [name = "", ...rest] = spec.argv;
+    const script = resolve(bundle, name);
+    const isScript = handler.language === "program" || (script.startsWith(bundle + sep) && isFile(script));
+    if (!isScript) return null;
+    if (handler.language === "python") return this.#pythonProgram(call, script, start);
+    const { commands, launchers, python, dir } = this.#parts;
+    const launcher = await launchers.of(handler.network).launcher();
+    const program = { ...start, launcher, separateResultFd: false };
+    if (handler.language === "program") {
+      const command = await commands.resolve(name, bundle, spec.untrusted);
+      return command === null ? null : { ...program, ...absolute(command, bundle), args: rest, stdin: input };
+    }
+    const { stdin, argument } = argumentsOf(input, start.cwd);
+    if (handler.language === "file")
+      return { ...program, file: script, argv0: script, args: argument, stdin };
+    if (handler.language === "shell") {
+      // Looked up in a folder that has no skill's files.
+      const bash = await commands.resolve("bash", dir);
+      return bash === null ? null : { ...program, ...bash, args: [script, ...argument], stdin };
+    }
+    const settings = `{"context":${handler.context},"python":${JSON.stringify(python?.file ?? null)}}`;
+    const args = [join(dir, NODE_SHIM_FILE), script, settings, ...argument];
+    return { ...program, file: process.execPath, argv0: "node", args, stdin, separateResultFd: true };
+  }
+
+  #start({ spec, handler, folders }: HandlerCall): ProgramStart {
     const { bundle, workspace, scratch } = folders;
-    const { commands, inherited, launchers, dependencies, python } = this.#parts;
-    const network = launchers.of(handler.network);
+    const { inherited, launchers, dir } = this.#parts;
     // Without a session's files, the handler begins in the folder for output, which is new and is removed with the
     // execution.
     const cwd = workspace?.dir ?? scratch.outputDir;
@@ -89,64 +124,30 @@ export class Handlers {
     environment.HULL_TOOL_CONTEXT = handler.context;
     Object.assign(environment, launchers.variables(handler.network, spec.timeout_ms + spec.grace_ms));
     const skills = folders.skills === null ? [] : [folders.skills];
-    const allowedPaths = [...allowedPathsOf(folders), this.#parts.dir, ...skills];
-    const start = { cwd, allowedPaths, skills: null, environment };
-    if (handler.language === "bash") {
-      const launcher = await launchers.ofCommands(handler.network);
-      const begun = { ...start, launcher, separateResultFd: false };
-      const wanted = handler.packages === true && folders.skills !== null ? (spec.skills?.list ?? []) : [];
-      const found = await this.#packagesOf(wanted, folders.skills ?? "", used);
-      environment.PYTHONPATH = found.dirs.join(delimiter);
-      if (found.dirs.length === 0) delete environment.PYTHONPATH;
-      allowedPaths.push(...found.dirs);
-      if (handler.packages === true)
-        environment.HULL_PYTHON_SESSION = join(this.#parts.dir, PYTHON_SESSION_FILE);
-      return this.#commands(
-        handler.skills_path === true ? { ...begun, skills: folders.skills } : begun,
-        handler,
-        folders,
-        Buffer.concat([Buffer.from(found.notices), input]),
-        this.#parts.limitsMemory ? null : (spec.limits.memory_bytes ?? null),
-      );
-    }
-    const [name = "", ...rest] = spec.argv;
-    const script = resolve(bundle, name);
-    const isScript = handler.language === "program" || (script.startsWith(bundle + sep) && isFile(script));
-    if (!isScript) return null;
-    if (handler.language === "python") {
-      if (python === null) return null;
-      const packages = await dependencies.use(spec.digest, bundle, script);
-      if (packages !== null) {
-        used(packages.digest);
-        environment.PYTHONPATH = packages.dir;
-        allowedPaths.push(packages.dir);
-      }
-      const { stdin, argument } = argumentsOf(input, cwd);
-      const args = [join(this.#parts.dir, PYTHON_SHIM_FILE), script, ...argument];
-      const launcher = await network.forks();
-      return { ...start, ...python, args, stdin, separateResultFd: true, launcher };
-    }
-    const program = { ...start, launcher: await network.launcher(), separateResultFd: false };
-    if (handler.language === "program") {
-      const command = await commands.resolve(name, bundle, spec.untrusted);
-      return command === null ? null : { ...program, ...absolute(command, bundle), args: rest, stdin: input };
-    }
-    const { stdin, argument } = argumentsOf(input, cwd);
-    if (handler.language === "file")
-      return { ...program, file: script, argv0: script, args: argument, stdin };
-    if (handler.language === "shell") {
-      // Looked up in a folder that has no skill's files.
-      const bash = await commands.resolve("bash", this.#parts.dir);
-      return bash === null ? null : { ...program, ...bash, args: [script, ...argument], stdin };
-    }
-    const settings = `{"context":${handler.context},"python":${JSON.stringify(python?.file ?? null)}}`;
-    const args = [join(this.#parts.dir, NODE_SHIM_FILE), script, settings, ...argument];
-    return { ...program, file: process.execPath, argv0: "node", args, stdin, separateResultFd: true };
+    const allowedPaths = [...allowedPathsOf(folders), dir, ...skills];
+    return { cwd, allowedPaths, skills: null, environment };
+  }
+
+  async #pythonProgram(
+    { spec, handler, folders, input, used }: HandlerCall,
+    script: string,
+    start: ProgramStart,
+  ): Promise<Program | null> {
+    const { launchers, dependencies, python, dir } = this.#parts;
+    if (python === null) return null;
+    const packages = await dependencies.use(spec.digest, folders.bundle, script);
+    if (packages !== null) used(packages.digest);
+    const { stdin, argument } = argumentsOf(input, start.cwd);
+    const args = [join(dir, PYTHON_SHIM_FILE), script, ...argument];
+    const launcher = await launchers.of(handler.network).forks();
+    const packed = withPackages(start, packages?.dir ?? null);
+    return { ...packed, ...python, args, stdin, separateResultFd: true, launcher };
   }
 
   /**
-   * The program of an MCP server: its command, with the packages of its script or its skill if Python executes it. The
-   * other arguments and the errors are those of `program`.
+   * The program of an MCP server: its command, with the packages of its script or its skill if Python executes it.
+   * @param used as in `HandlerCall`
+   * @throws DependenciesFailed
    */
   async server(
     spec: ExecutionSpec,
@@ -164,14 +165,8 @@ export class Handlers {
       (file) => file.endsWith(".py") && file.startsWith(bundle + sep) && isFile(file),
     );
     const packages = await dependencies.use(spec.digest, bundle, script ?? null);
-    if (packages === null) return program;
-    used(packages.digest);
-    const { environment, allowedPaths } = program;
-    return {
-      ...program,
-      environment: { ...environment, PYTHONPATH: packages.dir },
-      allowedPaths: [...allowedPaths, packages.dir],
-    };
+    if (packages !== null) used(packages.digest);
+    return withPackages(program, packages?.dir ?? null);
   }
 
   /**
@@ -205,37 +200,39 @@ export class Handlers {
     };
   }
 
-  /**
-   * The program that runs a text of commands: bash, looked up in a folder that has no skill's files.
-   * @param memoryBytes the most memory of each process; `null`: the cgroup limits it, or nothing does
-   */
-  async #commands(
-    begun: Omit<Program, "file" | "argv0" | "args" | "stdin">,
-    { cwd: wanted = "", skill, skill_path = skill, own_stderr }: Handler,
-    { scratch, skills }: ProcessFolders & { skills: string | null },
-    commands: Uint8Array,
-    memoryBytes: number | null,
+  /** The program that runs a text of commands: bash, looked up in a folder that has no skill's files. */
+  async #bashProgram(
+    { spec, handler, folders: { scratch, skills }, input, used }: HandlerCall,
+    start: ProgramStart,
   ): Promise<Program | null> {
-    const bash = await this.#parts.commands.resolve("bash", this.#parts.dir);
+    const { commands, launchers, limitsMemory, dir } = this.#parts;
+    const { cwd: wanted = "", skill, skill_path = skill, own_stderr, packages, skills_path } = handler;
+    const launcher = await launchers.ofCommands(handler.network);
+    const listed = packages === true && skills !== null ? (spec.skills?.list ?? []) : [];
+    const { dirs, notices } = await this.#packagesOf(listed, skills ?? "", used);
+    const bash = await commands.resolve("bash", dir);
     if (bash === null) return null;
-    const folder = resolve(begun.cwd, wanted);
-    const cwd = isFolder(folder) ? folder : begun.cwd;
+    const folder = resolve(start.cwd, wanted);
+    const cwd = isFolder(folder) ? folder : start.cwd;
     const text = join(scratch.dir, ".hull-commands");
     const folderFile = join(scratch.dir, ".hull-folder");
-    await writeFile(text, commands, { mode: 0o640, flag: "wx" });
-    const environment = { ...begun.environment };
-    delete environment.HULL_TOOL_CONFIG;
-    delete environment.HULL_TOOL_CONTEXT;
-    delete environment.HULL_SKILL_DIR;
+    await writeFile(text, Buffer.concat([Buffer.from(notices), input]), { mode: 0o640, flag: "wx" });
+    const environment: Environment = { ...start.environment, PWD: cwd };
+    for (const name of OF_OTHER_HANDLERS) delete environment[name];
+    if (dirs.length > 0) environment.PYTHONPATH = dirs.join(delimiter);
+    if (packages === true) environment.HULL_PYTHON_SESSION = join(dir, PYTHON_SESSION_FILE);
     if (skills !== null && skill !== undefined && skill_path !== undefined) {
       const named = join(skills, skill_path);
       for (const name of ["HULL_SKILL_DIR", "CLAUDE_SKILL_DIR", "SKILL_DIR"]) environment[name] = named;
       const plugin = join(skills, ".plugins", skill);
       if (isFolder(plugin)) environment.CLAUDE_PLUGIN_ROOT = plugin;
     }
+    // Unless a cgroup limits the memory, each process has a limit of its own.
+    const memoryBytes = limitsMemory ? null : (spec.limits.memory_bytes ?? null);
     return {
-      ...begun,
       ...bash,
+      launcher,
+      separateResultFd: false,
       args: [
         "-c",
         this.#bash,
@@ -247,11 +244,26 @@ export class Handlers {
         cwd === folder ? "" : `[hull: there is no folder ${wanted}; the command began in the work folder]`,
       ],
       cwd,
-      environment: { ...environment, PWD: cwd },
+      allowedPaths: [...start.allowedPaths, ...dirs],
+      skills: skills_path === true ? skills : null,
+      environment,
       stdin: new Uint8Array(0),
       finalCwd: await FinalCwd.at(folderFile),
     };
   }
+}
+
+/** Variables that commands do not get. */
+const OF_OTHER_HANDLERS = ["HULL_TOOL_CONFIG", "HULL_TOOL_CONTEXT", "HULL_SKILL_DIR", "PYTHONPATH"];
+
+/** The program with access to a folder of Python packages. */
+function withPackages<T extends ProgramStart>(program: T, folder: string | null): T {
+  if (folder === null) return program;
+  return {
+    ...program,
+    environment: { ...program.environment, PYTHONPATH: folder },
+    allowedPaths: [...program.allowedPaths, folder],
+  };
 }
 
 /** The handler's stdin, and the same as an argument. */

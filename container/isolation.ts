@@ -143,35 +143,7 @@ async function findSpawners(
     for (const python of pythons) {
       const argv = [...prefix, python];
       const checked = await check(argv, state);
-      if (checked.python === null) {
-        const landlock = landlockSupport(options, checked, state);
-        warnOfSkillsPath(options, checked, landlock.state);
-        const usual = {
-          argv,
-          private: options.childUid !== null,
-          seccomp: false,
-          networkNamespaces: false,
-          gateway: null,
-          state: landlock.state,
-          warm: false,
-        };
-        const networked = { ...usual, argv: [...toUid(options), python] };
-        const seccomp = canBlockNetwork(options, checked);
-        const hidden = !usual.private || usual.state !== null;
-        const loopback =
-          hidden && (seccomp || !options.egress) ? { ...usual, networkNamespaces: true } : null;
-        const gateway = join(Pipes.directory(state, landlock.state !== null), "egress-proxy");
-        const listed = await findListed(options, python, { ...usual, gateway });
-        return {
-          python,
-          usual,
-          networked,
-          offline: { ...usual, seccomp },
-          loopback,
-          listed,
-          signals: landlock.signals,
-        };
-      }
+      if (checked.python === null) return spawnersWith(options, { python, argv }, checked, state);
       failures.push(checked.python);
     }
   }
@@ -180,6 +152,39 @@ async function findSpawners(
   log("warn", "no_spawners", { reason });
   if (options.declaredNetwork) warnOfNetwork("that needs spawners");
   return null;
+}
+
+/** How to start the spawners with an interpreter that has passed the check of Python. */
+async function spawnersWith(
+  options: RunnerOptions,
+  { python, argv }: { python: string; argv: string[] },
+  checked: Checks,
+  state: string,
+): Promise<SpawnerCommands> {
+  const landlock = landlockSupport(options, checked, state);
+  warnOfSkillsPath(options, checked, landlock.state);
+  const usual = {
+    argv,
+    private: options.childUid !== null,
+    seccomp: false,
+    networkNamespaces: false,
+    gateway: null,
+    state: landlock.state,
+    warm: false,
+  };
+  const seccomp = canBlockNetwork(options, checked);
+  const hidden = !usual.private || usual.state !== null;
+  const apart = hidden && (seccomp || !options.egress);
+  const gateway = join(Pipes.directory(state, landlock.state !== null), "egress-proxy");
+  return {
+    python,
+    usual,
+    networked: { ...usual, argv: [...toUid(options), python] },
+    offline: { ...usual, seccomp },
+    loopback: apart ? { ...usual, networkNamespaces: true } : null,
+    listed: await findListed(options, python, { ...usual, gateway }),
+    signals: landlock.signals,
+  };
 }
 
 /** Whether processes can be started without network individually; if this is wanted but impossible, the log says so. */

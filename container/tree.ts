@@ -134,20 +134,22 @@ export class Tree {
 
   /** The names in a folder of it, as bytes; empty if there is no such folder. */
   async names(path: string): Promise<Buffer[]> {
-    const names = await this.#inFolder(`${path}/.`, false, (folder) => folder.names());
+    const names = await this.#inFolder(`${path}/.`, this.#openFolder, (folder) => folder.names());
     return names ?? [];
   }
 
   /** Makes a new file in an existing folder, and opens it for writing. Throws the system's error. */
   async create(path: string): Promise<FileHandle> {
-    const file = await this.#inFolder(path, false, (folder, name) => open(folder.at(name), NEW_FILE, 0o666));
+    const file = await this.#inFolder(path, this.#openFolder, (folder, name) =>
+      open(folder.at(name), NEW_FILE, 0o666),
+    );
     if (file === null) throw new SwappedFolder(`the folder of ${path} is no longer a folder`);
     return file;
   }
 
   /** Opens a regular file for reading; null if there is none. @param bytes its name, if that may not be UTF-8 */
   async read(path: string, bytes?: Buffer): Promise<FileHandle | null> {
-    return this.#inFolder(path, false, async (folder, name) => {
+    return this.#inFolder(path, this.#openFolder, async (folder, name) => {
       const entry = bytes ?? Buffer.from(name);
       const handle = await found(open(folder.at(entry), FILE)).catch(async (error: unknown) => {
         if (codeOf(error) !== "EACCES") throw error;
@@ -166,17 +168,21 @@ export class Tree {
    * folders are made.
    */
   async put(path: string, from: string): Promise<BigIntStats | null> {
-    return this.#inFolder(path, true, async (folder, name) => {
-      const old = await found(lstat(folder.at(name)));
-      if (old?.isDirectory()) await removeIn(folder, name);
-      await rename(from, folder.at(name));
-      return found(lstat(folder.at(name), { bigint: true }));
-    });
+    return this.#inFolder(
+      path,
+      (at) => this.#makeFolder(at),
+      async (folder, name) => {
+        const old = await found(lstat(folder.at(name)));
+        if (old?.isDirectory()) await removeIn(folder, name);
+        await rename(from, folder.at(name));
+        return found(lstat(folder.at(name), { bigint: true }));
+      },
+    );
   }
 
   /** Removes anything but a folder, and the folders above it that are then empty. */
   async remove(path: string): Promise<void> {
-    await this.#inFolder(path, false, async (folder, name) => {
+    await this.#inFolder(path, this.#openFolder, async (folder, name) => {
       await found(unlink(folder.at(name)));
       return null;
     });
@@ -185,7 +191,7 @@ export class Tree {
   }
 
   async #removeIfEmpty(path: string): Promise<void> {
-    const gone = await this.#inFolder(path, false, async (folder, name) => {
+    const gone = await this.#inFolder(path, this.#openFolder, async (folder, name) => {
       await rmdir(folder.at(name)).catch(() => {});
       return (await found(lstat(folder.at(name)))) === null;
     });
@@ -227,12 +233,19 @@ export class Tree {
     return (await this.#openFolder(this.#root)) ?? Folder.open(this.#root);
   }
 
-  /**
-   * Goes to the folder of a path. With `make`, missing folders are made, and other entries in their place are replaced.
-   */
+  /** Opens a folder. If it is missing, makes it, and replaces another entry in its place. */
+  async #makeFolder(path: Buffer): Promise<Folder> {
+    const folder = await this.#openFolder(path);
+    if (folder !== null) return folder;
+    await found(unlink(path));
+    await mkdir(path, this.#folderMode);
+    return Folder.open(path);
+  }
+
+  /** Goes to the folder of a path. @param enter opens each folder on the way; null: there is none */
   async #inFolder<T>(
     path: string,
-    make: boolean,
+    enter: (path: Buffer) => Promise<Folder | null>,
     work: (folder: Folder, name: string) => Promise<T | null>,
   ): Promise<T | null> {
     const names = path.split("/");
@@ -240,13 +253,8 @@ export class Tree {
     let folder = await this.#openRoot();
     try {
       for (const name of names) {
-        let next = await this.#openFolder(folder.at(name));
-        if (next === null) {
-          if (!make) return null;
-          await found(unlink(folder.at(name)));
-          await mkdir(folder.at(name), this.#folderMode);
-          next = await Folder.open(folder.at(name));
-        }
+        const next = await enter(folder.at(name));
+        if (next === null) return null;
         await folder.close();
         folder = next;
       }
