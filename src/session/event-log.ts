@@ -113,7 +113,7 @@ export class EventLog {
     id: string,
     after: number,
     writer: WritableStreamDefaultWriter<Uint8Array>,
-    { last, data: shown, rest }: Ending,
+    ending: Ending,
   ): Promise<void> {
     const { signal } = this.#closed;
     // Stores what was gathered while there was no follower.
@@ -124,22 +124,19 @@ export class EventLog {
       let silent = true;
       for (let seen = after; !signal.aborted; silent = false) {
         const stored = this.#store.events(seen);
-        const end = stored.findIndex(last);
+        const end = stored.findIndex(ending.last);
         const events = end === -1 ? stored : stored.slice(0, end + 1);
         if (events.length > 0) {
-          const ended = stored[end];
-          const data = ended !== undefined && shown ? await shown(ended) : ended?.data;
-          const text = events
-            .map((event) =>
-              formatEvent(event === ended ? data : event.data, event.event, `${id}:${event.seq}`),
-            )
-            .join("");
-          await writer.write(this.#encoder.encode(text));
+          const last = stored[end];
+          const data = last === undefined ? null : await (ending.data?.(last) ?? last.data);
+          const shown = events.map((event) => (event === last ? { ...event, data } : event));
+          const text = shown.map((event) => formatEvent(event.data, event.event, `${id}:${event.seq}`));
+          await writer.write(this.#encoder.encode(text.join("")));
           seen = events.at(-1)?.seq ?? seen;
-          if (end !== -1) return await writer.close();
+          if (last !== undefined) return await writer.close();
           continue;
         }
-        const resting = rest?.() ?? null;
+        const resting = ending.rest?.() ?? null;
         if (resting !== null)
           await writer.write(this.#encoder.encode(formatEvent(resting.data, resting.event, `${id}:${seen}`)));
         if (resting !== null || this.#store.ended()) return await writer.close();

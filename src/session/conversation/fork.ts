@@ -139,20 +139,36 @@ interface Child {
 }
 
 /** Executes one step in the session that becomes the fork. */
-export async function adopt(child: Child, { call, first, end }: ForkStep, text: LongText): Promise<Adopted> {
+export async function adopt(child: Child, step: ForkStep, text: LongText): Promise<Adopted> {
   const part: ForkPart = JSON.parse(await readText(text));
-  const { log, files, clear, created } = child;
+  const adopted = step.first ? await adoptFirst(child, step, part) : null;
+  return adopted ?? adoptPart(child, step, part);
+}
+
+/** Creates the fork; `null`: its parts are still missing, if only from this step. */
+async function adoptFirst(
+  { log, clear, created }: Child,
+  { call, end }: ForkStep,
+  { messages = [] }: ForkPart,
+): Promise<"taken" | "done" | null> {
   const { store } = log;
-  const whole = first && end !== null;
-  if (first) {
-    const before = store.session();
-    if (before !== null && !isOf(before, call)) return "taken";
-    if (before !== null && before.state !== "deleted") return "done";
-    if (before !== null) await clear(before);
-    if (store.session() !== null) return "taken";
-    begin(log, call, part.messages ?? [], whole ? created : null);
-    if (whole) return "done";
-  }
+  const before = store.session();
+  if (before !== null && !isOf(before, call)) return "taken";
+  if (before !== null && before.state !== "deleted") return "done";
+  if (before !== null) await clear(before);
+  if (store.session() !== null) return "taken";
+  const whole = end !== null;
+  begin(log, call, messages, whole ? created : null);
+  return whole ? "done" : null;
+}
+
+/** Takes over artifacts and files; the last step makes the fork visible. */
+async function adoptPart(
+  { log, files, created }: Child,
+  { call, end }: ForkStep,
+  part: ForkPart,
+): Promise<Adopted> {
+  const { store } = log;
   const row = store.session();
   if (row === null) return "lost";
   if (!isOf(row, call)) return "taken";

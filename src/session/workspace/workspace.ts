@@ -214,18 +214,8 @@ export class Workspace {
 
   #make(change: FileChange, totals: Totals, made: WatchedChange[], now: number): Outcome {
     const { path } = change;
-    if (change.kind === "write") {
-      const { key, sha256 } = change;
-      // Each key is for one write.
-      const before = key !== null && this.#contents.kept(sha256, key) ? this.#outcomeOf(path, sha256) : null;
-      if (before !== null) return before;
-      const refusal = this.#refusal(change, totals);
-      if (refusal !== null || !this.#contents.keep(sha256, key, now)) {
-        // Whoever is refused for the file's state may look at it again, and write the same content.
-        if (key !== null && refusal?.refused !== "expected") this.#contents.discard(key, now);
-        return refusal ?? { refused: "content" };
-      }
-    }
+    const answered = change.kind === "write" ? this.#keepContent(change, totals, now) : null;
+    if (answered !== null) return answered;
     const old = this.#row(path);
     const { outcome, file } = madeBy(change, old, { version: totals.version + 1, now });
     if (file === undefined) return outcome;
@@ -238,6 +228,19 @@ export class Workspace {
     const kind = file === null ? "delete" : old === null ? "create" : "change";
     made.push({ path, kind, version: totals.version });
     return outcome;
+  }
+
+  /** Keeps the content of a write, which the caller then makes; else returns its outcome: refused, or made before. */
+  #keepContent(write: FileChange & { kind: "write" }, totals: Totals, now: number): Outcome | null {
+    const { path, key, sha256 } = write;
+    // Each key is for one write.
+    const before = key !== null && this.#contents.kept(sha256, key) ? this.#outcomeOf(path, sha256) : null;
+    if (before !== null) return before;
+    const refusal = this.#refusal(write, totals);
+    if (refusal === null && this.#contents.keep(sha256, key, now)) return null;
+    // Whoever is refused for the file's state may look at it again, and write the same content.
+    if (key !== null && refusal?.refused !== "expected") this.#contents.discard(key, now);
+    return refusal ?? { refused: "content" };
   }
 
   /** The outcome of a write that is asked again, since its answer was lost; `null`: somebody changed the file since. */
