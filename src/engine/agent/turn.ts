@@ -80,7 +80,8 @@ export function takeTurn(
     const remarks = fallback ? [] : remarksOn(read);
     return [{ ...taken, finished, ...(remarks.length === 0 ? {} : { remarks }) }];
   }
-  if (turn.stop_reason === "pause") return paused(run, { ...taken, text_only: run.textOnly });
+  // The provider wants another call with the turn so far.
+  if (turn.stop_reason === "pause") return [{ ...taken, text_only: run.textOnly }];
   return takeText(state, run, read, taken);
 }
 
@@ -147,13 +148,8 @@ function takeAnswer(
     text_only: 0,
     fallback: false,
   };
-  if (pauses) return paused(run, taken);
-  return none ? [taken, settled(run, "done")] : [taken];
+  return none && !pauses ? [taken, settled(run, "done")] : [taken];
 }
-
-/** The provider wants another call with the turn so far. */
-const paused = (run: RunState, taken: Taken): AgentRecordBody[] =>
-  iterationsUsedUp(run) ? [taken, settled(run, "budget_exhausted")] : [taken];
 
 /** Remarks to the model about a turn whose calls were carried out in spite of faults. */
 const remarksOn = ({ violations, errors }: ReadTurn): Feedback[] => [
