@@ -55,6 +55,10 @@ describe("tool calls in text", () => {
     expect(turn.errors).toEqual([]);
   });
 
+  it("a call in angle brackets leaves nothing of itself in the prose", () => {
+    expect(parseTextTurn('Look.\n<read_file({"path":"a"})>', TOOLS).prose).toBe("Look.");
+  });
+
   it("an unreadable call is an error, not a call", () => {
     const { calls, errors } = parseTextTurn("<tool_call>{broken</tool_call>", TOOLS);
     expect(calls).toEqual([]);

@@ -101,6 +101,16 @@ describe("calls in text", () => {
     expect([executed.length, played.feedback.map(({ kind }) => kind)]).toEqual([1, ["parse_error"]]);
   });
 
+  it("feedback names each unreadable call of a turn that has no others", async () => {
+    const { run: played } = await play({
+      spec: text,
+      replies: ["<tool_call>{one</tool_call><tool_call>{two</tool_call>", "end"],
+    });
+    expect(played.feedback).toEqual(
+      ["{one", "{two"].map((said) => ({ kind: "parse_error", content: expect.stringContaining(said) })),
+    );
+  });
+
   it("JSON that stands alone is a call where it names a tool and its arguments", async () => {
     const call = '{"name": "edit", "arguments": {"a": 1}}';
     expect((await play({ spec: text, replies: [call, "end"] })).executed).toHaveLength(1);
