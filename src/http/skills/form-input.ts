@@ -32,18 +32,12 @@ export async function formInput(
   let text: Uint8Array | null = null;
   let session: string | undefined;
   for await (const part of formParts(context.request, limit)) {
-    if (part.filename === null) {
-      if (part.name === "session_id")
-        session ??= decodeUtf8(await readField(part.name, part.body), "session_id");
-      else if (TEXT_FIELDS.includes(part.name)) text ??= await readField(part.name, part.body);
-      continue;
-    }
-    const mime = mediaType(part.type) || mediaType(mediaTypeOf(part.filename));
-    if (manifest.input === "file" && !accepts(manifest.input_mime, mime)) {
-      throw new UnsupportedMediaType({ type: mime, accepted: manifest.input_mime });
-    }
-    files.push({ filename: part.filename, mime });
-    await bodies.add(part.body);
+    const { name, filename, type, body } = part;
+    if (filename !== null) {
+      files.push({ filename, mime: acceptedType(manifest, filename, type) });
+      await bodies.add(body);
+    } else if (name === "session_id") session ??= decodeUtf8(await readField(name, body), name);
+    else if (TEXT_FIELDS.includes(name)) text ??= await readField(name, body);
   }
   if (manifest.input === "file" && files.length === 0) {
     throw new FileRequired({ hint: "The form holds no file part." });
@@ -58,6 +52,13 @@ export async function formInput(
     ids: [],
     ...(session === undefined ? {} : { session }),
   };
+}
+
+/** The media type of a file in the form. @throws UnsupportedMediaType */
+function acceptedType({ input, input_mime }: Manifest, filename: string, declared: string | null): string {
+  const type = mediaType(declared) || mediaType(mediaTypeOf(filename));
+  if (input !== "file" || accepts(input_mime, type)) return type;
+  throw new UnsupportedMediaType({ type, accepted: input_mime });
 }
 
 async function readField(name: string, body: Body): Promise<Uint8Array> {

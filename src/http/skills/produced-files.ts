@@ -46,17 +46,7 @@ export function withShortList(answer: Response): Response {
 async function inForm(context: RequestContext, manifest: Manifest, answer: Response): Promise<Response> {
   const files = filesInHeader(answer.headers.get("x-hull-files") ?? "");
   const wanted = context.query.get("file");
-  if (wanted !== null) {
-    const isSame = ({ path }: ProducedFile): boolean => path.normalize("NFC") === wanted.normalize("NFC");
-    const file = files.find(({ path }) => path === wanted) ?? files.find(isSame);
-    if (file === undefined) {
-      const warnings = answer.headers.get("x-hull-warnings")?.split(",") ?? [];
-      const cut = files.length === MOST_FILES;
-      if (warnings.includes(NOT_STORED) && !cut) throw new StorageUnavailable({ cause: `no file ${wanted}` });
-      throw new FileNotFound({ path: wanted, made: files.map(({ path }) => path), cut });
-    }
-    return fileAnswer(context, file, answer);
-  }
+  if (wanted !== null) return fileAnswer(context, namedFile(files, wanted, answer), answer);
   const accepted = listedTypes(context.request.headers.get("accept"));
   const [only, ...more] = files;
   if (manifest.output === "file") {
@@ -70,6 +60,17 @@ async function inForm(context: RequestContext, manifest: Manifest, answer: Respo
     return jsonAnswer(listed, { headers: headersOf(answer, "application/json") });
   }
   return answer;
+}
+
+/** @throws FileNotFound, StorageUnavailable */
+function namedFile(files: readonly ProducedFile[], wanted: string, answer: Response): ProducedFile {
+  const isSame = ({ path }: ProducedFile): boolean => path.normalize("NFC") === wanted.normalize("NFC");
+  const file = files.find(({ path }) => path === wanted) ?? files.find(isSame);
+  if (file !== undefined) return file;
+  const warnings = answer.headers.get("x-hull-warnings")?.split(",") ?? [];
+  const cut = files.length === MOST_FILES;
+  if (warnings.includes(NOT_STORED) && !cut) throw new StorageUnavailable({ cause: `no file ${wanted}` });
+  throw new FileNotFound({ path: wanted, made: files.map(({ path }) => path), cut });
 }
 
 function headersOf(answer: Response, type: string): Headers {

@@ -56,7 +56,7 @@ export async function runSkill(
   if (record.uploaded_by !== undefined) context.log.uploaded = true;
   if (card.begun === undefined) checkTrust(settings, record);
   const { manifest } = record;
-  const { mode, slug } = manifest;
+  const { mode } = manifest;
   if (context.bot !== null) context.log.bot = context.bot;
   const limit = Math.min(settings.max_body_bytes, manifest.max_input_bytes ?? settings.max_body_bytes);
   const form = formFor(request, record);
@@ -72,29 +72,45 @@ export async function runSkill(
   const sent = await readInput(context, manifest, limit, state, anyFile);
   const session = mode === "llm" ? (sent.session ?? sessionIn(request)) : null;
   const whole = (): Promise<RunInput> => withStoredFiles(context, manifest, sent, limit);
-  let answer: Response;
-  if (session !== null) {
-    const input = await whole();
-    if (!anyFile && input.files.length > 0)
-      throw new InvalidRequest({ option: "session_id", detail: NO_FILES_IN_SESSION });
-    answer = await runInSession(context, record, session, input);
-  } else {
-    // The object of a call that lasts gets its input with the call.
-    const input = call.lasting ? sent : await whole();
-    answer = await answerCall(context, form, call, {
-      name: mode === "static-file" ? null : slug,
-      about: { skill: slug, mode },
-      run: (handle) =>
-        whileInput({ work: perform({ ...handle, record, digest: card.version, input }), state }),
-      done: (output) => ({ ...output?.done, duration_ms: context.durationMs, ...context.timings }),
-      begin: (execution) => {
-        const asked = { version: card.version, record, sent, whole };
-        return whileInput({ work: began(context, call, execution, asked), state });
-      },
-      watch,
-    });
-  }
+  const asked = { version: card.version, record, sent, whole, state };
+  const answer = await (session === null
+    ? callAlone(context, form, call, asked, watch)
+    : callInSession(context, session, asked));
   return anyFile ? withProducedFiles(context, manifest, answer) : answer;
+}
+
+/** Answers a call outside of a session. */
+async function callAlone(
+  context: RequestContext,
+  form: AnswerForm,
+  call: Call,
+  asked: AskedSkill,
+  watch: Watch | null,
+): Promise<Response> {
+  const { version: digest, record, state } = asked;
+  const { mode, slug } = record.manifest;
+  // The object of a call that lasts gets its input with the call.
+  const input = call.lasting ? asked.sent : await asked.whole();
+  return answerCall(context, form, call, {
+    name: mode === "static-file" ? null : slug,
+    about: { skill: slug, mode },
+    run: (handle) => whileInput({ work: perform({ ...handle, record, digest, input }), state }),
+    done: (output) => ({ ...output?.done, duration_ms: context.durationMs, ...context.timings }),
+    begin: (execution) => whileInput({ work: began(context, call, execution, asked), state }),
+    watch,
+  });
+}
+
+async function callInSession(
+  context: RequestContext,
+  session: string,
+  { record, whole }: AskedSkill,
+): Promise<Response> {
+  const input = await whole();
+  if (input.files.length > 0 && !takesAnyFile(context, record)) {
+    throw new InvalidRequest({ option: "session_id", detail: NO_FILES_IN_SESSION });
+  }
+  return runInSession(context, record, session, input);
 }
 
 /** Most calls have no query, and to parse a URL takes long. */
@@ -179,6 +195,7 @@ interface AskedSkill {
   record: SkillRecord;
   sent: SentInput;
   whole: () => Promise<RunInput>;
+  state: InputState;
 }
 
 /** Begins the run of a call that lasts, or returns to it. */

@@ -4,7 +4,7 @@
  */
 import * as z from "zod/mini";
 import type { Message, ToolResultMessage } from "../../engine/messages.ts";
-import { messageJson, messageShape, readMessages } from "../../llm/messages.ts";
+import { addResults, messageJson, messageShape, readMessages } from "../../llm/messages.ts";
 import type { ChatRequest } from "../../llm/openai-api/request.ts";
 import { type Container, openContainer } from "../../run/container.ts";
 import { readWhole } from "../../run/large-body.ts";
@@ -43,21 +43,19 @@ export async function withStoredTurns(context: RequestContext, asked: ChatReques
   const containers = new Map<string, Container>();
   const whole: Message[] = [];
   let id = asked.container?.id ?? null;
-  for (const [index, message] of messages.entries()) {
+  /** Whether the message before refers to a stored turn. */
+  let follows = false;
+  for (const message of messages) {
     const kept = storedTurnOf(message);
-    const before = messages[index - 1];
-    if (message.role === "tool" && before !== undefined && storedTurnOf(before) !== null) {
-      const last = whole.at(-1);
-      const own = last?.role === "tool" ? last.results : [];
-      if (last?.role === "tool") whole.pop();
-      whole.push({ role: "tool", results: [...own, ...message.results.map(withOwnId)] });
-    } else if (kept === null) whole.push(message);
-    else {
+    if (kept !== null) {
       const container = containers.get(kept.container) ?? (await openContainer(context, kept.container));
       containers.set(kept.container, container);
       id ??= container.id;
       whole.push(...((await readTurns(context, container.workspace, kept.name)) ?? [withOwnIds(message)]));
-    }
+    } else if (follows && message.role === "tool") {
+      addResults(whole, message.results.map(withOwnId));
+    } else whole.push(message);
+    follows = kept !== null;
   }
   const { container } = asked;
   const params = container === null ? { skills: [], includes_files: false } : container;

@@ -129,18 +129,12 @@ async function unpacked(parts: readonly SentFile[], limit: number): Promise<Sour
   const [first] = parts;
   if (first === undefined)
     throw new BundleInvalid({ reason: "it has no SKILL.md: the form has no part files[]" });
-  if (parts.length === 1 && isZip(first)) {
-    try {
-      return await readZip(first.bytes, { max_bytes: limit, max_entries: MAX_MEMBERS });
-    } catch (error) {
-      if (error instanceof ZipTooLarge) throw tooLarge(limit);
-      throw error instanceof ArchiveRefused ? new BundleInvalid({ reason: error.reason }) : error;
-    }
-  }
-  if (parts.some(isZip) && !parts.some(({ name }) => /(?:^|\/)skill\.md$/i.test(name))) {
+  if (parts.length === 1 && isZip(first)) return unzipped(first, limit);
+  const hasSkillFile = parts.some(({ name }) => /(?:^|\/)skill\.md$/i.test(name));
+  if (parts.some(isZip) && !hasSkillFile) {
     throw new BundleInvalid({ reason: "a zip has to be the only file of the upload" });
   }
-  if (parts.length === 1 && !/(?:^|\/)skill\.md$/i.test(first.name)) {
+  if (parts.length === 1 && !hasSkillFile) {
     const reason = `it has no SKILL.md: its only file, ${JSON.stringify(first.name)}, is no zip`;
     throw new BundleInvalid({ reason });
   }
@@ -152,6 +146,15 @@ async function unpacked(parts: readonly SentFile[], limit: number): Promise<Sour
     throw new BundleInvalid({ reason });
   }
   return parts.map(({ name, bytes }) => ({ path: name, mode: 0o644, bytes }));
+}
+
+async function unzipped({ bytes }: SentFile, limit: number): Promise<SourceFile[]> {
+  try {
+    return await readZip(bytes, { max_bytes: limit, max_entries: MAX_MEMBERS });
+  } catch (error) {
+    if (error instanceof ZipTooLarge) throw tooLarge(limit);
+    throw error instanceof ArchiveRefused ? new BundleInvalid({ reason: error.reason }) : error;
+  }
 }
 
 function rulesOf(dialect: Dialect, name: string | null): UploadRules {
