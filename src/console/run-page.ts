@@ -1,6 +1,7 @@
 /** `/console/runs/{id}`: what one run did and does, and its result. */
 import { html } from "hono/html";
 import * as z from "zod/mini";
+import type { Execution } from "../../typed/client/api.d.ts";
 import type { RunSteps, TraceStep } from "../session/conversation/answers.ts";
 import { beginningCall, type RunEntry } from "../session/run-entry.ts";
 import { type Api, asked, download, unless404 } from "./api.ts";
@@ -85,16 +86,15 @@ async function known(api: Api, id: string): Promise<Known> {
     duration_ms,
     code,
   };
-  const { result } = call;
-  const text =
-    result === undefined ? "" : (result.text ?? (result.json === undefined ? "" : pretty(result.json)));
-  const file =
-    result === undefined
-      ? ""
-      : html`<p><a href="/console/runs/${id}/answer" download>Download the answer</a>: ${result.content_type}, ${size(result.size)}</p>`;
-  const shown = { run, hidden: false, answer: html`${answered(text, call.error ?? null)}${file}` };
+  const shown = { run, hidden: false, answer: answerOf(id, call) };
   const justEnded = settled_at !== null && Date.now() - Date.parse(settled_at) < COUNTING_MS;
   return justEnded && indexed?.settled_at == null ? { ...shown, counting: true } : shown;
+}
+
+function answerOf(id: string, { result, error }: Execution): Html {
+  if (result === undefined) return html`${answered("", error ?? null)}`;
+  const text = result.text ?? (result.json === undefined ? "" : pretty(result.json));
+  return html`${answered(text, error ?? null)}<p><a href="/console/runs/${id}/answer" download>Download the answer</a>: ${result.content_type}, ${size(result.size)}</p>`;
 }
 
 function answered(text: string, error: { title: string; detail: string } | null): Html | "" {

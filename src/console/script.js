@@ -80,6 +80,26 @@
     say(lost ? "The connection is lost. The page tries again." : "The connection is back.");
   };
   /**
+   * Shows the contents of another element in place of a part's own, and says what is new.
+   * @param {HTMLElement} box
+   * @param {HTMLElement} next
+   */
+  const replace = (box, next) => {
+    const { mark = "", say: news = "" } = next.dataset;
+    const at = document.activeElement;
+    const had = at !== null && box.contains(at) ? at : null;
+    box.replaceChildren(...document.adoptNode(next).childNodes);
+    box.dataset.mark = mark;
+    if (had !== null) {
+      const link = CSS.escape(had.getAttribute("href") ?? "");
+      const [same] = each(had.id ? `#${CSS.escape(had.id)}` : `[href="${link}"]`, HTMLElement, box);
+      // If what had the focus is gone, the keyboard continues in the content and not at the top of the page.
+      (same ?? document.getElementById("main"))?.focus({ preventScroll: true });
+    }
+    if (news && news !== box.dataset.say) say(news);
+    box.dataset.say = news;
+  };
+  /**
    * Replaces the contents of these parts by those of the page as it is now. Returns the parts that can still change.
    * @param {HTMLElement[]} boxes
    */
@@ -93,21 +113,8 @@
     return boxes.filter((box) => {
       const next = page.getElementById(box.id);
       if (!next || busy(box)) return true;
-      const { refresh, mark, say: news } = next.dataset;
-      if (mark !== box.dataset.mark) {
-        const at = document.activeElement;
-        const had = at !== null && box.contains(at) ? at : null;
-        box.replaceChildren(...document.adoptNode(next).childNodes);
-        box.dataset.mark = mark || "";
-        if (had !== null) {
-          const link = CSS.escape(had.getAttribute("href") ?? "");
-          const [same] = each(had.id ? `#${CSS.escape(had.id)}` : `[href="${link}"]`, HTMLElement, box);
-          // If what had the focus is gone, the keyboard continues in the content and not at the top of the page.
-          (same ?? document.getElementById("main"))?.focus({ preventScroll: true });
-        }
-        if (news && news !== box.dataset.say) say(news);
-        box.dataset.say = news || "";
-      }
+      const { refresh, mark } = next.dataset;
+      if (mark !== box.dataset.mark) replace(box, next);
       return refresh !== undefined;
     });
   };
@@ -252,6 +259,19 @@
       transcript_compacted: () => line("Older messages were summarised.", "", "dim"),
       error: (data) => line(`${data.title}: ${data.detail}`, "", "bad"),
     };
+    /** The run has ended or rests: the page loads again, unless somebody has typed something. */
+    const ended = () => {
+      say("The run has ended or rests.");
+      if (!typed(document.body)) {
+        setTimeout(() => location.reload(), 300);
+        return;
+      }
+      const link = $("a", "", "The run has ended or rests. Load the page again to see more.");
+      link.setAttribute("href", "");
+      const item = $("li");
+      item.append(link);
+      put(item);
+    };
     const open = () => {
       const path = box.dataset.events ?? "";
       const source = new EventSource(`${path}${path.includes("?") ? "&" : "?"}after=${last}`);
@@ -272,20 +292,9 @@
         } catch {
           return;
         }
-        if (shown === null) {
-          source.close();
-          say("The run has ended or rests.");
-          if (!typed(document.body)) setTimeout(() => location.reload(), 300);
-          else {
-            const link = $("a", "", "The run has ended or rests. Load the page again to see more.");
-            link.setAttribute("href", "");
-            const item = $("li");
-            item.append(link);
-            put(item);
-          }
-          return;
-        }
-        shown(data);
+        if (shown !== null) return shown(data);
+        source.close();
+        ended();
       };
       for (const [name, shown] of Object.entries(show))
         if (shown !== null) source.addEventListener(name, take(shown));

@@ -87,29 +87,25 @@ function signed({ signature }: Card): [name: string, value: Html] | null {
 }
 
 /** A form for the skill's input. It is sent as `multipart/form-data`, since it may hold files. */
-function tryForm(api: Api, { slug, mode, method, input, input_schema, inputMime }: Card): Html {
-  const file = html`<label for="files">${input === "file" ? "File" : "Files"}</label><input id="files" name="files" type="file" multiple accept="${(inputMime ?? []).join(",")}"${input === "file" ? " required" : ""}>`;
-  const text =
-    input_schema === undefined
-      ? html`<label for="text">Input</label><textarea id="text" name="text" dir="auto"></textarea>`
-      : html`<label for="json">Input as JSON</label><textarea id="json" name="json" class="code" spellcheck="false">${pretty(sample(input_schema))}</textarea>${folded("Its schema", input_schema)}`;
+function tryForm(api: Api, card: Card): Html {
   // The upstream of a proxy gets the query unchanged.
   const query =
-    mode === "proxy"
+    card.mode === "proxy"
       ? html`<label for="query">Query</label><input id="query" name="query" placeholder="q=Paris&amp;lang=en">`
       : "";
+  return html`<form method="post" action="/console/skills/${card.slug}/try" enctype="multipart/form-data" data-once>${tokenField(api)}${query}${inputFields(card)}<p><button class="main">Run</button></p></form>`;
+}
+
+function inputFields({ mode, method, input, input_schema, inputMime }: Card): Html | "" {
   const reads = method === "GET";
-  const body =
-    mode === "proxy" && reads
-      ? ""
-      : input === "none"
-        ? html`<p class="dim">It takes no input.</p>`
-        : input === "file"
-          ? file
-          : input_schema === undefined && !reads
-            ? html`${text}${file}`
-            : text;
-  return html`<form method="post" action="/console/skills/${slug}/try" enctype="multipart/form-data" data-once>${tokenField(api)}${query}${body}<p><button class="main">Run</button></p></form>`;
+  if (mode === "proxy" && reads) return "";
+  if (input === "none") return html`<p class="dim">It takes no input.</p>`;
+  const file = html`<label for="files">${input === "file" ? "File" : "Files"}</label><input id="files" name="files" type="file" multiple accept="${(inputMime ?? []).join(",")}"${input === "file" ? " required" : ""}>`;
+  if (input === "file") return file;
+  if (input_schema !== undefined)
+    return html`<label for="json">Input as JSON</label><textarea id="json" name="json" class="code" spellcheck="false">${pretty(sample(input_schema))}</textarea>${folded("Its schema", input_schema)}`;
+  const text = html`<label for="text">Input</label><textarea id="text" name="text" dir="auto"></textarea>`;
+  return reads ? text : html`${text}${file}`;
 }
 
 const schemaShape = z.looseObject({
