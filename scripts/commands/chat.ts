@@ -33,70 +33,16 @@ for hull approvals. Hull keeps the session.
     const body = runBody(values, skill);
     const wanted = values.session === undefined ? {} : { id: values.session };
     const { id }: { id: string } = JSON.parse(await server.send("POST", "/sessions", wanted));
-    const path = pathOf("/sessions", id);
     const asks = process.stdin.isTTY === true;
-    const terminal = asks ? createInterface({ input: process.stdin, output: process.stderr }) : null;
-    const closed = new AbortController();
-    terminal?.once("close", () => closed.abort());
-    /** Lines that the user typed, or pasted, while a run was under way. */
-    const typed: string[] = [];
-    terminal?.on("line", (line) => typed.push(line));
-    /** How often the user has interrupted the current run; `null` if there is none. */
-    let interrupts: number | null = null;
-    terminal?.on("SIGINT", () => {
-      typed.length = 0;
-      if (interrupts === null) return terminal.close();
-      interrupts += 1;
-      if (interrupts === 1) {
-        void cancelRun(server, path).then(
-          (run) => {
-            if (run !== null || interrupts === null) return;
-            // The request that begins it has not arrived yet, or the run is over: this interrupt does not count.
-            interrupts = 0;
-            process.stderr.write("There is no run to cancel.\n");
-          },
-          (error: unknown) => {
-            writeError(`hull: The run was not cancelled: ${messageOf(error)}\n`);
-            process.stderr.write("Ctrl-C again leaves it.\n");
-          },
+    const path = pathOf("/sessions", id);
+    const exit = asks
+      ? await talk(server, path, body)
+      : await runLines(
+          server,
+          path,
+          body,
+          (approval) => `hull approvals approve ${id} ${approval}, or: deny`,
         );
-        return;
-      }
-      // A user who interrupts again does not want to wait for the server.
-      terminal.close();
-      process.kill(process.pid, "SIGINT");
-    });
-    let exit: number = EXIT.ok;
-    let messages = 0;
-    try {
-      const asked = terminal === null ? stdinLines() : questions(terminal, typed, closed.signal);
-      for await (const prompt of asked) {
-        if (prompt.trim() === "") {
-          if (asks) process.stderr.write("An empty line is not a message.\n");
-          continue;
-        }
-        messages += 1;
-        const over = new AbortController();
-        let decided = Promise.resolve();
-        interrupts = 0;
-        const run = streamRun(server, `${path}/runs`, { prompt, ...body }, (approval) => {
-          // One question at a time; after the run nobody waits for an answer.
-          if (terminal !== null)
-            decided = decided.then(() => ask(server, path, approval, terminal, over.signal));
-          else process.stderr.write(`  hull approvals approve ${id} ${approval.id}, or: deny\n`);
-        });
-        const ended = await outcome(run, asks);
-        // A script must learn of each failure; a person has seen it.
-        exit = asks || exit === EXIT.ok ? ended : exit;
-        interrupts = null;
-        over.abort();
-        await decided;
-      }
-    } finally {
-      terminal?.close();
-    }
-    if (!asks && messages === 0)
-      throw usageError("prompt_missing", "Standard input has no message.", "Each line is one.");
     const flags = { session: id, url: values.url, provider, model, system };
     const again = Object.entries(flags).flatMap(([name, value]) =>
       value === undefined ? [] : [`--${name} ${shellWord(value)}`],
@@ -107,6 +53,123 @@ for hull approvals. Hull keeps the session.
   },
 });
 
+/** Runs each line of stdin. A script must learn of each failure, so the exit code is that of the first one. */
+async function runLines(
+  server: AdminClient,
+  path: string,
+  body: object,
+  howToDecide: (approval: string) => string,
+): Promise<number> {
+  let exit: number = EXIT.ok;
+  let messages = 0;
+  for await (const prompt of stdinLines()) {
+    if (prompt.trim() === "") continue;
+    messages += 1;
+    const ended = await streamRun(server, `${path}/runs`, { prompt, ...body }, ({ id }) => {
+      process.stderr.write(`  ${howToDecide(id)}\n`);
+    });
+    if (exit === EXIT.ok) exit = ended;
+  }
+  if (messages === 0)
+    throw usageError("prompt_missing", "Standard input has no message.", "Each line is one.");
+  return exit;
+}
+
+/** Talks with a user in a terminal. The user has seen each failure, so the exit code is that of the last run. */
+async function talk(server: AdminClient, path: string, body: object): Promise<number> {
+  const prompts = new Prompts(server, path);
+  let exit: number = EXIT.ok;
+  try {
+    for await (const prompt of prompts.lines()) {
+      if (prompt.trim() === "") {
+        process.stderr.write("An empty line is not a message.\n");
+        continue;
+      }
+      const over = new AbortController();
+      let decided = Promise.resolve();
+      prompts.runBegins();
+      const run = streamRun(server, `${path}/runs`, { prompt, ...body }, (approval) => {
+        // One question at a time; after the run nobody waits for an answer.
+        decided = decided.then(() => ask(server, path, approval, prompts.terminal, over.signal));
+      });
+      exit = await exitOf(run);
+      prompts.runEnds();
+      over.abort();
+      await decided;
+    }
+  } finally {
+    prompts.terminal.close();
+  }
+  return exit;
+}
+
+/** What the user types. An interrupt cancels the run under way, and ends the conversation if there is none. */
+class Prompts {
+  readonly terminal = createInterface({ input: process.stdin, output: process.stderr });
+  readonly #server: AdminClient;
+  readonly #path: string;
+  readonly #closed = new AbortController();
+  /** Lines that the user typed, or pasted, while a run was under way. */
+  readonly #typed: string[] = [];
+  /** How often the user has interrupted the current run; `null` if there is none. */
+  #interrupts: number | null = null;
+
+  constructor(server: AdminClient, path: string) {
+    this.#server = server;
+    this.#path = path;
+    this.terminal.once("close", () => this.#closed.abort());
+    this.terminal.on("line", (line) => this.#typed.push(line));
+    this.terminal.on("SIGINT", () => this.#interrupt());
+  }
+
+  /** The lines of the terminal, until it is closed. */
+  async *lines(): AsyncGenerator<string> {
+    const { signal } = this.#closed;
+    for (;;) {
+      const early = this.#typed.shift();
+      if (early === undefined && signal.aborted) return;
+      const line = early ?? (await this.terminal.question("› ", { signal }).catch(() => null));
+      if (line !== null) yield line;
+    }
+  }
+
+  runBegins(): void {
+    this.#interrupts = 0;
+  }
+
+  runEnds(): void {
+    this.#interrupts = null;
+  }
+
+  #interrupt(): void {
+    this.#typed.length = 0;
+    if (this.#interrupts === null) {
+      this.terminal.close();
+      return;
+    }
+    this.#interrupts += 1;
+    if (this.#interrupts === 1) void this.#cancel();
+    else {
+      // A user who interrupts again does not want to wait for the server.
+      this.terminal.close();
+      process.kill(process.pid, "SIGINT");
+    }
+  }
+
+  async #cancel(): Promise<void> {
+    try {
+      const run = await cancelRun(this.#server, this.#path);
+      if (run !== null || this.#interrupts === null) return;
+      // The request that begins it has not arrived yet, or the run is over: this interrupt does not count.
+      this.#interrupts = 0;
+      process.stderr.write("There is no run to cancel.\n");
+    } catch (error) {
+      writeError(`hull: The run was not cancelled: ${messageOf(error)}\n`);
+      process.stderr.write("Ctrl-C again leaves it.\n");
+    }
+  }
+}
+
 /** Throws `CommandError` for a skill that holds no conversation. Only the server knows which one `plugin:name` means. */
 async function checkMode(server: AdminClient, skill: string): Promise<void> {
   if (skill.includes(":")) return;
@@ -116,22 +179,12 @@ async function checkMode(server: AdminClient, skill: string): Promise<void> {
   throw usageError("mode_not_llm", message, `hull call ${skill}`);
 }
 
-/** The lines of a terminal, until it is closed. @param typed lines that nobody has requested yet */
-async function* questions(terminal: Interface, typed: string[], closed: AbortSignal): AsyncGenerator<string> {
-  for (;;) {
-    const early = typed.shift();
-    if (early === undefined && closed.aborted) return;
-    const line = early ?? (await terminal.question("› ", { signal: closed }).catch(() => null));
-    if (line !== null) yield line;
-  }
-}
-
-/** A failed run does not end a conversation in a terminal. */
-async function outcome(run: Promise<number>, goesOn: boolean): Promise<number> {
+/** The exit code of a run. A failed one does not end the conversation. */
+async function exitOf(run: Promise<number>): Promise<number> {
   try {
     return await run;
   } catch (error) {
-    if (!goesOn || !(error instanceof CommandError) || error.exit === EXIT.unreachable) throw error;
+    if (!(error instanceof CommandError) || error.exit === EXIT.unreachable) throw error;
     writeError(`hull: ${error.message}\n`);
     return error.exit;
   }
