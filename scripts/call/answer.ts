@@ -37,24 +37,30 @@ export async function printAnswer(
   if (name !== null) return (await out.write(ownName(name), bytes)) ? EXIT.ok : EXIT.failed;
   const isJson = response.headers.get("content-type") === "application/json";
   const several = isJson ? filesOf(bytes) : null;
-  if (several === null) {
-    const made = isJson && options.listsFiles === true ? madeOf(bytes) : null;
-    const text = made === null ? bytes : Buffer.from(made.text);
-    // Only a model's answer has this header. A script may colour its own text, so its control characters stay.
-    const ofModel = response.headers.has("x-hull-finish-reason");
-    if (ofModel) writeOut(text.toString("utf8"));
-    else process.stdout.write(text);
-    if (process.stdout.isTTY && text.at(-1) !== 0x0a) process.stdout.write("\n");
-    return writeMade(made?.files ?? listedFiles(response.headers.get("x-hull-files") ?? ""), options);
-  }
-  if (several.note !== "") writeError(`${several.note.trimEnd()}\n`);
+  if (several !== null) return writeSeveral(several, options);
+  const made = isJson && options.listsFiles === true ? madeOf(bytes) : null;
+  const text = made === null ? bytes : Buffer.from(made.text);
+  // Only a model's answer has this header. A script may colour its own text, so its control characters stay.
+  const ofModel = response.headers.has("x-hull-finish-reason");
+  if (ofModel) writeOut(text.toString("utf8"));
+  else process.stdout.write(text);
+  if (process.stdout.isTTY && text.at(-1) !== 0x0a) process.stdout.write("\n");
+  return writeMade(made?.files ?? listedFiles(response.headers.get("x-hull-files") ?? ""), options);
+}
+
+/** Writes the files of an answer with several files; returns the exit code. */
+async function writeSeveral(
+  { note, files }: SeveralFiles,
+  options: AnswerOptions & { files: AnswerFiles },
+): Promise<ExitCode> {
+  if (note !== "") writeError(`${note.trimEnd()}\n`);
   let exit: ExitCode = EXIT.ok;
-  for (const { filename, dataBase64, url = "" } of several.files) {
+  for (const { filename, dataBase64, url = "" } of files) {
     const name = ownName(filename);
     const written =
       dataBase64 === undefined
         ? await fetchOut(url, name, options.files, options)
-        : await out.write(name, Buffer.from(dataBase64, "base64"));
+        : await options.files.out.write(name, Buffer.from(dataBase64, "base64"));
     if (!written) exit = EXIT.failed;
   }
   return exit;
@@ -168,8 +174,14 @@ interface NamedFile {
   url?: string;
 }
 
-/** The files of an answer with several files, and the script's note; `null` for any other JSON. */
-function filesOf(bytes: Buffer): { note: string; files: NamedFile[] } | null {
+/** The files of an answer with several files, and the script's note. */
+interface SeveralFiles {
+  note: string;
+  files: NamedFile[];
+}
+
+/** `null` for any other JSON. */
+function filesOf(bytes: Buffer): SeveralFiles | null {
   const value: { note?: unknown; files?: NamedFile[] } | null = JSON.parse(bytes.toString("utf8"));
   if (value === null || typeof value.note !== "string" || !Array.isArray(value.files)) return null;
   const { note, files } = value;

@@ -152,18 +152,15 @@ function exampleOf(skills: readonly BuiltSkill[]): BuiltSkill | undefined {
 /** Shortens lines of requests and executions; prints others only if they report a problem, or with --verbose. */
 function printLine(line: string, from: string, verbose: boolean): void {
   const entry = parseEntry(line) ?? {};
-  const { event, path, status, code, duration_ms, request_id, session_id, error, stack, spans } = entry;
-  if (event === "request" || event === "execution") {
-    const request = event === "request";
+  const { event, path, status, session_id, spans } = entry;
+  if (event === "request") {
     // Requests of hull dev itself.
-    if (request && !verbose && Number(status) < 400 && /^\/(_hull\/|healthz$)/.test(String(path))) return;
-    const { method, skill, execution_id, state } = entry;
-    const what = request ? `${method} ${path} ${status}` : `${skill} ${execution_id} ${state}`;
-    const why = code === undefined ? "" : ` ${code}`;
-    process.stdout.write(`${what}${why} ${duration_ms} ms ${request_id}\n`);
-    if (error !== undefined) process.stderr.write(`  ${JSON.stringify(error)}\n`);
-    if (stack !== undefined) process.stderr.write(`  ${stack}\n`);
-    process.stdout.write(spanLines(spans));
+    const own = Number(status) < 400 && /^\/(_hull\/|healthz$)/.test(String(path));
+    if (!own || verbose) printEntry(`${entry.method} ${path} ${status}`, entry);
+    return;
+  }
+  if (event === "execution") {
+    printEntry(`${entry.skill} ${entry.execution_id} ${entry.state}`, entry);
     return;
   }
   if (spans !== undefined && (event === "run" || event === "run_attempt" || event === "compaction")) {
@@ -173,6 +170,15 @@ function printLine(line: string, from: string, verbose: boolean): void {
   }
   const notable = from === "hull" || / ended \(|\[wrangler:error\]|✘/.test(line) || reportsProblem(event);
   if (notable || verbose) process.stderr.write(`[${from}] ${line}\n`);
+}
+
+function printEntry(what: string, entry: Record<string, unknown>): void {
+  const { code, duration_ms, request_id, error, stack, spans } = entry;
+  const why = code === undefined ? "" : ` ${code}`;
+  process.stdout.write(`${what}${why} ${duration_ms} ms ${request_id}\n`);
+  if (error !== undefined) process.stderr.write(`  ${JSON.stringify(error)}\n`);
+  if (stack !== undefined) process.stderr.write(`  ${stack}\n`);
+  process.stdout.write(spanLines(spans));
 }
 
 /** The spans that `HULL_TRACE=1` adds to a log line, one per line in the order in which they began. */

@@ -126,19 +126,10 @@ export function lint(
     if (rules.length > 0 && !parseManifest(text, { folder: folder.name, file: folder.file }).serving)
       found.push(...rules.map((rule) => ({ ...warning, file: folder.file, ...rule })));
     const paths = files.map(({ path }) => path);
-    const missing = missingReferences(record.body, paths);
-    const { targets } = linksToPlugin(folder, record.body, project);
-    const report = (verb: string, target: string): void => {
-      const message = `The text ${verb} ${target}, which is not in the folder.`;
+    for (const what of lackingReferences(folder, record.body, paths, project)) {
+      const message = `The text ${what}, which is not in the folder.`;
       const hint = "Add the file, or fix the text; paths begin at the skill's folder.";
       found.push({ ...warning, code: "reference_missing", file: folder.file, message, hint });
-    };
-    for (const target of missing)
-      if (!targets.includes(target) && !leadsToSkill(folder.path, target)) report("links to", target);
-    for (const path of missingFiles(record.body, paths)) {
-      const linked = missing.some((target) => target.includes(path));
-      const ofPlugin = folder.plugin !== undefined && existsSync(join(folder.plugin.path, path));
-      if (!linked && !ofPlugin) report("names", path);
     }
   }
   for (const { path } of folder.within === "" ? [] : own.filter(({ path }) => path.endsWith("/SKILL.md"))) {
@@ -152,6 +143,24 @@ export function lint(
     if (secret !== null) found.push({ ...warning, file: at(file.path), ...secret });
   }
   return found;
+}
+
+/** What a text links to or names although neither the folder nor its plugin has it, as "links to x" or "names x". */
+function lackingReferences(
+  folder: SkillFolder,
+  body: string,
+  paths: readonly string[],
+  project: string,
+): string[] {
+  const { plugin } = folder;
+  const missing = missingReferences(body, paths);
+  const { targets } = linksToPlugin(folder, body, project);
+  const links = missing.filter((target) => !targets.includes(target) && !leadsToSkill(folder.path, target));
+  const names = missingFiles(body, paths).filter((path) => {
+    const linked = missing.some((target) => target.includes(path));
+    return !linked && (plugin === undefined || !existsSync(join(plugin.path, path)));
+  });
+  return [...links.map((target) => `links to ${target}`), ...names.map((path) => `names ${path}`)];
 }
 
 /** The bytes of a file; `null` if it cannot be read, which the build reports. */
