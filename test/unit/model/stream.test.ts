@@ -173,6 +173,29 @@ test("a stream that begins a second message ends the call; one that repeats its 
   });
 });
 
+test("the end of Anthropic's message adds its reason, its container and its counts, but no 0 for a known count", async () => {
+  const container = { id: "container_1", expires_at: "2030-01-01T00:00:00Z" };
+  const stop_details = { type: "refusal", category: null };
+  const events = [
+    { type: "message_start", message: { id: "m", usage: { input_tokens: 5, output_tokens: 1 } } },
+    {
+      type: "message_delta",
+      delta: { stop_reason: "refusal", stop_details, container },
+      usage: { input_tokens: 0, output_tokens: 7, cache_read_input_tokens: null },
+    },
+    { type: "message_stop" },
+  ];
+  const reader = anthropic.stream(TARGET, {});
+  expect(await readStream(body([bytes(sse(events))]), "sse", reader, TARGET, { signal })).toEqual({
+    id: "m",
+    content: [],
+    stop_reason: "refusal",
+    stop_details,
+    container,
+    usage: { input_tokens: 5, output_tokens: 7 },
+  });
+});
+
 test("error events end the stream; their words go to the operator only", async () => {
   const streams = [
     {
