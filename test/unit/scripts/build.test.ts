@@ -282,9 +282,12 @@ test("files that are never bundled, and .hullignore of project, root and skill",
     "skills/a/keep.log": "x",
     "skills/a/data/y": "x",
     "skills/a/sub/data": "a file, not a folder",
+    "skills/a/linked/w": "x",
+    "shared/z": "x",
   });
+  symlinkSync("../../../shared", join(project, "skills/a/linked/data"));
   const { skills } = await build(project);
-  expect(await pathsOf(skills[0])).toEqual(["SKILL.md", "keep.log", "sub/data"]);
+  expect(await pathsOf(skills[0])).toEqual(["SKILL.md", "keep.log", "linked/w", "sub/data"]);
 });
 
 test("a skill of more files than a runner unpacks is an error", async () => {
