@@ -53,6 +53,16 @@ describe("text-only turns", () => {
     expect(gated.requests[0]?.tool_choice).toBe("required");
   });
 
+  it("a text in place of a required action leaves the history, and the model reads why", async () => {
+    const turn_policy = { require_action_or_yield: true, allow_done_sentinel: true, max_prose_chars: null };
+    const { run, state } = await play({
+      spec: { tools: [edit], turn_policy },
+      replies: ["Soon.", call(), "end"],
+    });
+    expect(run.feedback.map(({ kind }) => kind)).toEqual(["action_required"]);
+    expect(JSON.stringify(state.visible)).not.toContain("Soon.");
+  });
+
   it("if the sentinel is not allowed, nothing mentions it", async () => {
     const turn_policy = { require_action_or_yield: false, allow_done_sentinel: false, max_prose_chars: 3 };
     const { requests } = await play({
