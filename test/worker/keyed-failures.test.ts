@@ -239,6 +239,23 @@ describe("a script of which nobody knows whether its process began", () => {
     expect(runner.begun).toEqual([call.id]);
   });
 
+  it("gets no answer to another input than its own", async () => {
+    const waits = withoutWaits();
+    const call = newCall("script");
+    const other = { ...call, request_hash: "other", text: new TextEncoder().encode("another one") };
+    await withStorage(call.id, async (storage) => {
+      vi.stubGlobal("fetch", async (...asked: Parameters<typeof fetch>) => {
+        await (await runner.fetch(...asked)).text();
+        return new Response(null, { status: 502 });
+      });
+      expect(await begunAgain(call, storage)).toEqual(["started", "runner_unavailable"]);
+      vi.stubGlobal("fetch", runner.fetch);
+      expect(await begunAgain(other, storage)).toEqual(["started", true]);
+    });
+    waits.mockRestore();
+    expect(runner.begun).toEqual([call.id, `${call.id}-1`]);
+  });
+
   it("keeps its key if the process that handed it in died each time", async () => {
     const call = newCall("script");
     runner.instead = () => new Response(new ReadableStream());

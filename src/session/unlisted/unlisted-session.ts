@@ -95,7 +95,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     }
     // If the answer of this function was lost, the same input comes again.
     const spent = before === null ? [] : objectsOf(before).filter((key) => !keys.includes(key));
-    const again = before !== null && this.#mayBeAtRunner(before, call.id);
+    const again = before !== null && this.#mayBeAtRunner(before, call);
     const generation = again ? before.generation : (before?.generation ?? -1) + 1;
     const now = this.log.now();
     const { id, caller, skill: name, digest, request_hash, request_id, mock_scope = "" } = call;
@@ -250,11 +250,13 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
   }
 
   /**
-   * Whether the runner may have the process of a run that failed since the runner did not answer. The next run then has
-   * its name: the runner begins the process once at most, and the run follows it.
+   * Whether the runner may have the process of this request, whose run failed since the runner did not answer. The next
+   * run then has its name: the runner begins the process once at most, and the run follows it. A request with another
+   * input would get the answer to that of the earlier one.
    */
-  #mayBeAtRunner({ begun, generation }: CallRow, id: string): boolean {
-    return !begun && this.#store.submitted.known(runIdOf(id, generation)) === "handed_in";
+  #mayBeAtRunner({ begun, generation }: CallRow, { id, request_hash }: ExecutionCall): boolean {
+    if (begun || this.#store.session()?.request_hash !== request_hash) return false;
+    return this.#store.submitted.known(runIdOf(id, generation)) === "handed_in";
   }
 
   #withRun(call: CallRow | null): KnownRun | null {
