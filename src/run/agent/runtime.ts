@@ -104,15 +104,13 @@ export const SESSION_RUNTIME: AgentRuntime = {
     // A delegated run counts against the session of the original request.
     const session = spec.delegation?.account ?? session_id;
     const skill = spec.own_skill?.name ?? null;
-    const of = {
-      signal,
-      session,
-      skill,
-      account: `session:${session}`,
-      ...(await servedModels(context, spec.called !== undefined)),
+    const of = { signal, session, skill, account: `session:${session}` };
+    const made = async (): Promise<LlmHost> => {
+      const served = await servedModels(context, spec.called !== undefined);
+      // A mock that an earlier run attempt used is not used again.
+      return llmHost(context, { ...of, ...served }, memo ?? spec.call.mock);
     };
-    // A mock that an earlier run attempt used is not used again.
-    const host = prepared?.host ?? (await llmHost(context, of, memo ?? spec.call.mock));
+    const host = prepared?.host ?? (await made());
     const { files } = spec.delegation ?? {};
     const workspace =
       files === undefined ? environment.workspace : clientWorkspace(sessionClient(context, files));
