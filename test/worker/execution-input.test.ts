@@ -62,3 +62,34 @@ it("a run that failed before it took effect begins again with the same input", a
     }
   });
 });
+
+it("a run keeps its input due while only that of an earlier run has been taken over", async () => {
+  const call = { ...newCall("script"), digest: "0".repeat(64) };
+  const { FILES, FILE_INDEX } = client.env;
+  const withInput = async (name: string): Promise<ExecutionCall> => {
+    const key = `executions/${call.id}/${name}`;
+    await FILES.put(key, "two");
+    return { ...call, files: [{ filename: "b", mime: "a/b", content: { key, size: 3 } }] };
+  };
+  const [one, two] = [await withInput("one"), await withInput("two")];
+  const answered = Promise.withResolvers<void>();
+  let asked = 0;
+  const release = () => {
+    asked += 1;
+    return asked === 1 ? answered.promise : Promise.reject(new TypeError("Network connection lost."));
+  };
+  const env = withSettings({});
+  env.FILE_INDEX = Object.create(FILE_INDEX, {
+    idFromName: { value: FILE_INDEX.idFromName.bind(FILE_INDEX) },
+    get: { value: () => ({ release }) },
+  });
+  await withStorage(call.id, async (storage) => {
+    const only = life(env, storage);
+    expect(only.session.begin(one)).toBe("started");
+    expect(await textOf(only)).toContain("error");
+    expect(only.session.begin(two)).toBe("started");
+    answered.resolve();
+    await only.over();
+    expect([asked, only.store.due.at("input")]).toEqual([2, expect.any(Number)]);
+  });
+});

@@ -34,6 +34,7 @@ beforeAll(async () => {
       "concurrency: 1\ntools:\n  - name: look\n    description: Looks.\n    command: [look]\n",
     ),
     writes: mockSkill("writes", "workspace_tools: [Write]\n"),
+    commands: `${mockSkill("commands", 'workspace_tools: [Bash]\nallowed-tools: "Bash(echo *)"\n')}Now: !\`echo hi\`\n`,
     "needs-key":
       "---\nname: needs-key\ndescription: Its provider needs a key.\nmode: llm\nprovider: openai\n---\nAnswer.\n",
     script: "---\nname: script\ndescription: A script\nrun: [work]\n---\nWorks.\n",

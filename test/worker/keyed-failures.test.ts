@@ -68,6 +68,61 @@ describe("a call with an object of its own", () => {
   );
 });
 
+it.each([
+  ["a model call", "runs", { prompt: "x", options }],
+  [
+    "a summary before it",
+    "runs",
+    {
+      prompt: "x",
+      options: {
+        ...options,
+        messages: ["one", "two", "three"].map((content) => ({ role: "user", content })),
+        auto_compact: true,
+        compact_threshold: 1,
+        compact_strategy: "llm",
+        compact_keep_last: 1,
+      },
+    },
+  ],
+  ["a command of a skill's text", "commands", null],
+])("notes that %s has effects before they begin", async (_, name, body) => {
+  const call = newCall(name);
+  const request = { ...asked, operation: "runs", until: "terminal", body };
+  if (body !== null) call.text = new TextEncoder().encode(JSON.stringify(request));
+  await withStorage(call.id, async (storage) => {
+    const begun: unknown[] = [];
+    vi.stubGlobal("fetch", async () => {
+      begun.push(storage.sql.exec("SELECT begun FROM call").one().begun);
+      return Response.json({ error: { message: "no" } }, { status: 400 });
+    });
+    const { session, over } = life(WITH_KEY, storage);
+    expect(session.begin(call)).toBe("started");
+    await session.answer("me");
+    await over();
+    expect(begun[0]).toBe(1);
+  });
+});
+
+it("an answer that took no effect is kept", async () => {
+  const call = newCall("runs");
+  const body = { prompt: "x", options: { ...options, max_iterations: 0 } };
+  call.text = new TextEncoder().encode(
+    JSON.stringify({ ...asked, operation: "runs", until: "terminal", body }),
+  );
+  const provider = refusing();
+  vi.stubGlobal("fetch", provider);
+  await withStorage(call.id, async (storage) => {
+    for (const begun of ["started", "finished"]) {
+      const { session, over } = life(WITH_KEY, storage);
+      expect(session.begin(call)).toBe(begun);
+      expect(await session.answer("me")).toMatchObject({ ok: true });
+      await over();
+    }
+  });
+  expect(provider).not.toHaveBeenCalled();
+});
+
 it("a run that matches a skill and then fails leaves its key free; its events begin with start", async () => {
   const call = newCall("runs");
   const skills = [{ name: "sums", description: "sums numbers", prompt: "Add." }];
@@ -239,6 +294,28 @@ describe("a script of which nobody knows whether its process began", () => {
     expect(runner.begun).toEqual([call.id]);
   });
 
+  it("keeps its key if its process died between the acceptance and the note of it", async () => {
+    const waits = withoutWaits();
+    const call = newCall("script");
+    await withStorage(call.id, async (storage) => {
+      const mortals = mortal(storage, 1_000_000, true);
+      vi.stubGlobal("fetch", async () => new Response(new ReadableStream()));
+      const { session, store } = life(client.env, mortals.storage);
+      expect(session.begin(call)).toBe("started");
+      await vi.waitFor(() => expect(store.submitted.known(call.id)).toBe("admitted"));
+      mortals.kill();
+      storage.sql.exec("UPDATE call SET begun = 0");
+      // The runner has forgotten the process.
+      vi.stubGlobal("fetch", runner.fetch);
+      const next = life(client.env, storage);
+      expect(await textOf(next)).toContain("execution_lost");
+      await next.over();
+      expect(await begunAgain(call, storage)).toEqual(["finished", "execution_lost"]);
+    });
+    waits.mockRestore();
+    expect(runner.begun).toEqual([]);
+  });
+
   it("gets no answer to another input than its own", async () => {
     const waits = withoutWaits();
     const call = newCall("script");
@@ -256,9 +333,12 @@ describe("a script of which nobody knows whether its process began", () => {
     expect(runner.begun).toEqual([call.id, `${call.id}-1`]);
   });
 
-  it("keeps its key if the process that handed it in died each time", async () => {
+  it.each([
+    ["accepted it", () => new Response(new ReadableStream())],
+    ["did not answer", () => new Promise<Response>(() => {})],
+  ])("keeps its key if the process that handed it in died each time: the runner %s", async (_, instead) => {
     const call = newCall("script");
-    runner.instead = () => new Response(new ReadableStream());
+    vi.stubGlobal("fetch", instead);
     await withStorage(call.id, async (storage) => {
       for (let lives = 0; lives < 5; lives += 1) {
         const mortals = mortal(storage, 1_000_000, true);
@@ -268,7 +348,7 @@ describe("a script of which nobody knows whether its process began", () => {
         await vi.waitFor(() => expect(store.submitted.ids()).toEqual([call.id]));
         mortals.kill();
       }
-      runner.instead = null;
+      vi.stubGlobal("fetch", runner.fetch);
       expect(await begunAgain(call, storage)).toEqual(["finished", "execution_lost"]);
     });
     expect(runner.begun).toEqual([]);
