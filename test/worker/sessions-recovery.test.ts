@@ -153,6 +153,11 @@ describe("a run that gets nowhere", () => {
       world.conversation.listing.again();
       await world.over();
       expect(await row()).toMatchObject({ state: "error", code: "run_lost" });
+      // As an earlier version of Hull ended it.
+      world.store.runs.update("r1", { listed: null });
+      world.conversation.listing.again();
+      await world.over();
+      expect(await row()).toMatchObject({ state: "error", code: "run_lost" });
       // Once, to see whether the last attempt got anything done.
       expect(noted).toHaveLength(1);
     });
