@@ -309,6 +309,16 @@ describe("irregular answers that Hull understands", () => {
       { blocks: [called("call_1", "t", { a: 1 }, '{"a":1}'), called("call_2", "t", { a: 2 }, '{"a":2}')] },
     ],
     [
+      "two calls of one tool under one index, with ids",
+      "openai-chat",
+      stream(
+        atZero("t", '{"a":1}', { id: "c" }),
+        atZero("t", '{"a":2}', { id: "d" }),
+        delta({}, "tool_calls"),
+      ),
+      { blocks: [called("c", "t", { a: 1 }, '{"a":1}'), called("d", "t", { a: 2 }, '{"a":2}')] },
+    ],
+    [
       "blocks as choices, and calls that are no list (Portkey in front of Cohere)",
       "openai-chat",
       stream(
