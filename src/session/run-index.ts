@@ -123,11 +123,11 @@ const NO_STAGE = "(session IS NULL OR substr(session, 1, 4) <> 'wfs_' OR id <> '
 /** A tenant's runs, the newest first, a page at a time. @throws BadRequest for a cursor that no page returned */
 export function listIndexedRuns(
   owner: Owner,
-  { stages, limit, cursor, ...columns }: RunFilter,
+  { state, kind, name, session, model, code, stages, ...page }: RunFilter,
 ): Promise<NewestFirst<RunEntry>> {
-  const [conditions, values] = matching(columns);
+  const [conditions, values] = matching({ state, kind, name, session, model, code });
   const query = `${SELECT} WHERE tenant = ?1 ${stages ? "" : `AND ${NO_STAGE}`} ${conditions}` as const;
-  return newestFirst(own(owner), rowShape, [query, values], { limit, cursor });
+  return newestFirst(own(owner), rowShape, [query, values], page);
 }
 
 /** One run; `null`: no run has this id. */
