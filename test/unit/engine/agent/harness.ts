@@ -45,6 +45,8 @@ export interface Script {
   after?: (ms: number, fire: () => void) => () => void;
   hooks?: Record<string, (payload: Json) => Json>;
   vault?: Vault;
+  /** Called for each search for tools; the search ends when it resolves. */
+  search?: () => Promise<void>;
   /** What servers bring when a skill binds them. */
   bind?: (servers: string[]) => {
     servers: string[];
@@ -232,6 +234,7 @@ export async function play(script: Script): Promise<Played> {
         return script.bind?.(servers) ?? { servers, tools: [], failed: [] };
       },
       async searchTools() {
+        await script.search?.();
         return { state: null, result: "{}", events: [] };
       },
     },

@@ -88,12 +88,16 @@ describe("calls of a turn", () => {
   });
 
   it("are answered in call order and stored when each comes back", async () => {
-    const delays: Record<string, number> = { plain: 30, look: 5, read: 15 };
+    const order = ["look", "look", "read", "plain"];
+    let ended = 0;
     const { rows, requests, run } = await play({
       spec: { tools: TOOLS },
       replies: [turn(["look"]), turn(["plain", "look", "read"]), "end"],
       async runTool({ call }) {
-        await new Promise((resolve) => setTimeout(resolve, delays[call.name]));
+        // A turn of the event loop each, in which the run stores what has ended.
+        do await new Promise(setImmediate);
+        while (order[ended] !== call.name);
+        ended += 1;
         return call.name;
       },
     });
@@ -104,6 +108,25 @@ describe("calls of a turn", () => {
       row.flatMap((record) => (record.type === "tool_settled" ? [record.result.content] : [])),
     );
     expect(settled.filter((row) => row.length > 0)).toEqual([["look"], ["look"], ["read"], ["plain"]]);
+  });
+
+  it("search for tools one after the other", async () => {
+    let searching = 0;
+    const atOnce: number[] = [];
+    await play({
+      spec: { tools: TOOLS },
+      vault: {
+        owns: (name) => name === "find",
+        offer: (_, tools) => ({ tools: [...tools], further: [] }),
+      },
+      replies: [turn(["find", "find", "plain"]), "end"],
+      async search() {
+        atOnce.push(++searching);
+        await new Promise(setImmediate);
+        searching -= 1;
+      },
+    });
+    expect(atOnce).toEqual([1, 1]);
   });
 
   it("are numbered in call order if they repeat one another, whichever ends first", async () => {
