@@ -90,7 +90,7 @@ export type Statement<Text extends string = string> = readonly [text: Text, valu
 
 /**
  * Conditions that follow another one, and the values of their parameters.
- * @param wanted the value that each column must have; `null`: any
+ * @param wanted the value that each column must have; `null` sets no condition
  */
 export function matching(wanted: { readonly [column: string]: string | number | null }): Statement {
   const given = Object.entries(wanted).filter(([, value]) => value !== null);
