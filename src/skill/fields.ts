@@ -54,8 +54,8 @@ export function readFields(
     else if (slot !== undefined) read = readKind(findings, slot, field);
     const refused = slot !== undefined && field.required === true;
     const value = read === undefined && !refused ? field.default : read;
-    const told = field.sparse === undefined || JSON.stringify(value) !== JSON.stringify(field.default);
-    if (value !== undefined && told) values[field.stored ?? name] = value;
+    const kept = field.sparse === undefined || JSON.stringify(value) !== JSON.stringify(field.default);
+    if (value !== undefined && kept) values[field.stored ?? name] = value;
   }
   return values;
 }

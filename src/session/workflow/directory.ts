@@ -29,7 +29,7 @@ const listed = z.lazy(knownWorkflow);
 const run = z.lazy(listedRun);
 
 const own = (owner: Owner): OwnTables => ownTables(owner, WORKFLOWS);
-/** The paths of records are apart, since few runs have one of their own. */
+/** A table of its own holds the paths of records, since few runs name one. */
 const records = (owner: Owner): OwnTables => ownTables(owner, RECORDS);
 
 /**
