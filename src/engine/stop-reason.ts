@@ -15,7 +15,7 @@ export interface StopWords {
 
 const FILTERED = { anthropic: "refusal", chat: "content_filter", response: "content_filter" } as const;
 
-/** `pause` asks for another call with the turn so far; `other` is a word that Hull does not know. */
+/** `pause`: the answer is not complete, and can go on from the turn so far. `other`: a word that Hull does not know. */
 const STOP_REASONS = {
   end_turn: { skill: "stop" },
   max_tokens: { skill: "length", anthropic: "max_tokens", chat: "length", response: "max_output_tokens" },
@@ -24,7 +24,8 @@ const STOP_REASONS = {
   // For OpenAI's clients, a refusal with a text is a complete answer.
   refusal: { skill: "refusal", ...FILTERED },
   content_filter: { skill: "content_filter", result: "refusal", ...FILTERED },
-  pause: { skill: "other", anthropic: "pause_turn" },
+  // OpenAI's clients know no pause: for them, a limit ended the answer.
+  pause: { skill: "other", anthropic: "pause_turn", chat: "length", response: "max_output_tokens" },
   other: { skill: "other", result: null },
 } as const satisfies { readonly [reason: string]: StopWords };
 export type StopReason = keyof typeof STOP_REASONS;

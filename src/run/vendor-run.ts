@@ -11,6 +11,7 @@ import type { RunState } from "../engine/agent/state.ts";
 import { roundsUsedUp } from "../engine/agent/status.ts";
 import type { ModelTurn, ProviderPassthrough, ToolCallBlock, Warning } from "../engine/messages.ts";
 import { STATUS_TERMS } from "../engine/run-status.ts";
+import type { StopReason } from "../engine/stop-reason.ts";
 import {
   type CodeTerms,
   containerTool,
@@ -109,10 +110,10 @@ export interface AgentOutcome {
   run: RunState;
   /** Calls of the client's own tools. */
   calls: ToolCallBlock[];
+  /** Why the last turn ended; `pause`: the run ended before the model had answered. */
+  stop: StopReason;
   /** No rounds are left. */
   max_iterations_reached: boolean;
-  /** The time for one answer is over: the client should send back what there is so far. */
-  paused: boolean;
   /** The provider's container, if the provider ran skills of its own. */
   hosted: JsonObject | null;
   /** Those of all its records. */
@@ -198,8 +199,8 @@ export async function openAgentRun(
         return {
           run,
           calls: open.map(({ call }) => call),
+          stop: STATUS_TERMS[run.status].resumable ? "pause" : (run.answered?.stop_reason ?? "end_turn"),
           max_iterations_reached: roundsUsedUp(run),
-          paused: STATUS_TERMS[run.status].resumable === true,
           warnings,
           call_warnings,
           ...last,

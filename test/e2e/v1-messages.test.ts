@@ -197,6 +197,54 @@ test.each([
   },
 );
 
+describe("an answer whose last call asks for further tools is not complete", () => {
+  const openai = new OpenAI7({ apiKey: "any", baseURL: `${hull.url}/v1`, maxRetries: 0 });
+  const model = "skill/tight";
+  const used = { max_iterations_reached: true };
+  const { messages } = ask;
+
+  test.each([true, false])("a chat completion ends for its length (stream: %s)", async (stream) => {
+    fake.script(() => ({ ...NOW, text: fake.requests.length === 1 ? "Let me look." : "" }));
+    const answer = await (stream
+      ? openai.chat.completions.stream({ model, messages }).finalChatCompletion()
+      : openai.chat.completions.create({ model, messages }));
+    const end = { finish_reason: "length", message: { content: "Let me look." } };
+    expect(answer).toMatchObject({ choices: [end], ...(stream ? {} : used) });
+    expect(answer.choices[0]?.message).not.toHaveProperty("tool_calls");
+  });
+
+  test.each([true, false])("a response is incomplete (stream: %s)", async (stream) => {
+    fake.script(() => NOW);
+    const body = { model, input: "Hello?" };
+    const answer = await (stream
+      ? openai.responses.stream(body).finalResponse()
+      : openai.responses.create(body));
+    const why = { incomplete_details: { reason: "max_output_tokens" } };
+    expect(answer).toMatchObject({ status: "incomplete", ...why, ...used });
+  });
+
+  test.each([true, false])("a message pauses, and its client continues it (stream: %s)", async (stream) => {
+    const send = (more: Anthropic.MessageParam[]) => {
+      const body = { ...ask, model, messages: [...messages, ...more] };
+      return stream ? client.messages.stream(body).finalMessage() : client.messages.create(body);
+    };
+    fake.script(() => NOW);
+    const paused = await send([]);
+    expect(paused).toMatchObject({
+      stop_reason: "pause_turn",
+      content: [{ name: "bash_code_execution" }, {}],
+    });
+    if (!stream) expect(paused).toMatchObject(used);
+    fake.script([{ text: "Noon." }]);
+    const content: Anthropic.MessageParam["content"] = paused.content as Anthropic.ContentBlockParam[];
+    expect(await send([{ role: "assistant", content }])).toMatchObject({
+      stop_reason: "end_turn",
+      content: [{ text: "Noon." }],
+    });
+    expect(JSON.stringify(fake.requests.at(-1)?.body.messages)).toContain("tool_result");
+  });
+});
+
 test("a skill that a sub-agent carries out has its own rounds there", async () => {
   const load = { tool_calls: [{ name: "load_skill", arguments: { name: "forked", task: "Look." } }] };
   fake.script([load, NOW, { text: "Enough." }, { text: "Done." }]);

@@ -118,9 +118,8 @@ function takeText(state: AgentState, run: RunState, read: ReadTurn, taken: Taken
   return [{ ...taken, text_only: run.textOnly }, rest];
 }
 
-/** Whether a model without further rounds of tools answers with nothing but calls: an error for a skill's caller. */
+/** Whether a model without further rounds of tools answers with nothing but calls. */
 const onlyCalls = (run: RunState, { calls, blocks }: ReadTurn): boolean =>
-  run.spec.served === undefined &&
   roundsUsedUp(run) &&
   calls.length > 0 &&
   !blocks.some((block) => block.type === "output_text" && block.text.trim() !== "");

@@ -131,7 +131,7 @@ async function drive(
  */
 function turnOf(
   { spec }: AgentRun,
-  { run, calls }: AgentOutcome,
+  { run, calls, stop }: AgentOutcome,
   {
     json,
     named = (id) => id,
@@ -142,7 +142,7 @@ function turnOf(
   const text: Block = { type: "output_text", text: json ? last : run.texts.join("") };
   return {
     blocks: [...rest, text, ...calls.map((call) => ({ ...call, id: named(call.id) }))],
-    stop_reason: run.answered?.stop_reason ?? "end_turn",
+    stop_reason: stop,
     raw_stop_reason: null,
     usage: tokenCounts(run.totals),
     provider: spec.model.provider,

@@ -186,14 +186,8 @@ class ShownTurns implements AgentListener {
   }
 }
 
-function stopOf({ run, calls, paused }: AgentOutcome): string {
-  if (calls.length > 0) return "tool_use";
-  if (paused) return "pause_turn";
-  return anthropicStop({
-    stop_reason: run.answered?.stop_reason ?? "end_turn",
-    blocks: [] satisfies ToolCallBlock[],
-  });
-}
+const stopOf = ({ stop, calls }: AgentOutcome): string =>
+  calls.length > 0 ? "tool_use" : anthropicStop({ stop_reason: stop, blocks: [] });
 
 function usageOf({ excludesCached }: AgentRun, { run }: AgentOutcome, executions: number): JsonObject {
   const counts = { web_search_requests: 0, web_fetch_requests: 0, code_execution_requests: executions };

@@ -76,7 +76,7 @@ interface Ended {
   /** Whether the provider counts cached tokens separately from `input_tokens`. */
   excludesCached: boolean;
   model: string;
-  /** Whether the answer ends because the rounds of tools are used up. Absent: they are not. */
+  /** Whether the rounds of tools are used up. Absent: they are not. */
   max_iterations_reached?: boolean;
   /** Absent: none, or an earlier version of Hull stored how it ended. */
   warnings?: readonly Warning[];
@@ -252,17 +252,24 @@ async function runTools(
       part({ result: { id: call, name, commands, ...ended } });
     },
   };
-  const { run: state, calls, max_iterations_reached, warnings, call_warnings } = await run.drive(listener);
+  const {
+    run: state,
+    calls,
+    stop,
+    max_iterations_reached,
+    warnings,
+    call_warnings,
+  } = await run.drive(listener);
   const left = opened === null || container === null ? [] : await newFiles(opened, container);
   const files = left.slice(0, MOST_FILES);
   if (files.length > 0) part({ files });
   if (calls.length > 0) part({ turn: calls });
   return {
-    stop: calls.length > 0 ? "tool_use" : (state.answered?.stop_reason ?? "end_turn"),
+    stop: calls.length > 0 ? "tool_use" : stop,
     usage: tokenCounts(state.totals),
     excludesCached: run.excludesCached,
     model: run.spec.model.model,
-    max_iterations_reached: max_iterations_reached && calls.length === 0,
+    max_iterations_reached,
     warnings: [...warnings, ...notStored([], left.length - MOST_FILES)],
     call_warnings,
   };
@@ -291,16 +298,13 @@ async function newFiles(opened: Container, { before, anywhere = false }: Respons
   }));
 }
 
-/**
- * Why the answer is incomplete; `null`: it is complete. A refusal text is a complete answer. Clients know two reasons
- * only, so rounds that are used up have that of a limit.
- */
+/** Why the answer is incomplete; `null`: it is complete. A refusal text is a complete answer. */
 function incompleteReason(
-  { stop, max_iterations_reached = false }: Ended,
+  { stop }: Ended,
   output: readonly JsonObject[],
 ): "max_output_tokens" | "content_filter" | null {
-  const reason = stop === "refusal" && output.some(isRefusal) ? undefined : stopWords(stop).response;
-  return reason ?? (max_iterations_reached ? "max_output_tokens" : null);
+  if (stop === "refusal" && output.some(isRefusal)) return null;
+  return stopWords(stop).response ?? null;
 }
 
 const isRefusal = ({ content }: JsonObject): boolean =>

@@ -13,7 +13,7 @@ const SAID = {
   stop_sequence: ["stop_sequence", "stop", "stop_sequence", "stop"],
   refusal: ["refusal", "refusal", "refusal", "content_filter"],
   content_filter: ["refusal", "content_filter", "refusal", "content_filter"],
-  pause: ["pause", "other", "pause_turn", "stop"],
+  pause: ["pause", "other", "pause_turn", "length"],
   other: ["odd", "other", "end_turn", "stop"],
 } as const satisfies Record<StopReason, unknown>;
 
