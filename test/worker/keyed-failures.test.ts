@@ -333,6 +333,54 @@ describe("a script of which nobody knows whether its process began", () => {
     expect(runner.begun).toEqual([call.id, `${call.id}-1`]);
   });
 
+  it.each([1, 2])("follows its process, though %i other inputs came and failed meanwhile", async (others) => {
+    const waits = withoutWaits();
+    const call = newCall("script");
+    const other = (n: number) => ({
+      ...call,
+      request_hash: `other ${n}`,
+      digest: newCall("needs-key").digest,
+    });
+    await withStorage(call.id, async (storage) => {
+      vi.stubGlobal("fetch", async (...asked: Parameters<typeof fetch>) => {
+        await (await runner.fetch(...asked)).text();
+        return new Response(null, { status: 502 });
+      });
+      expect(await begunAgain(call, storage)).toEqual(["started", "runner_unavailable"]);
+      vi.stubGlobal("fetch", runner.fetch);
+      for (let n = 0; n < others; n++)
+        expect(await begunAgain(other(n), storage)).toEqual(["started", "provider_not_configured"]);
+      expect(await begunAgain(call, storage)).toEqual(["started", true]);
+      expect(await begunAgain(call, storage)).toEqual(["finished", true]);
+      const { session, over } = life(client.env, storage);
+      expect(await session.cancel("me")).toBe("removed");
+      await over();
+      // The runner knows the names of the earlier runs.
+      expect(await begunAgain({ ...call, request_hash: "third" }, storage)).toEqual(["started", true]);
+    });
+    waits.mockRestore();
+    expect(runner.begun).toEqual([call.id, `${call.id}-${others + 1}`]);
+  });
+
+  it("two inputs follow each their own process", async () => {
+    const waits = withoutWaits();
+    const call = newCall("script");
+    const other = { ...call, request_hash: "other", text: new TextEncoder().encode("another one") };
+    await withStorage(call.id, async (storage) => {
+      vi.stubGlobal("fetch", async (...asked: Parameters<typeof fetch>) => {
+        await (await runner.fetch(...asked)).text();
+        return new Response(null, { status: 502 });
+      });
+      for (const one of [call, other, call, other])
+        expect(await begunAgain(one, storage)).toEqual(["started", "runner_unavailable"]);
+      vi.stubGlobal("fetch", runner.fetch);
+      expect(await begunAgain(call, storage)).toEqual(["started", true]);
+      expect(await begunAgain(other, storage)).toEqual(["other_request", true]);
+    });
+    waits.mockRestore();
+    expect(runner.begun).toEqual([call.id, `${call.id}-1`]);
+  });
+
   it.each([
     ["accepted it", () => new Response(new ReadableStream())],
     ["did not answer", () => new Promise<Response>(() => {})],

@@ -18,6 +18,16 @@ export interface StoredInput {
   bot?: string;
   /** R2 keys of earlier runs of this id, removed with their run, and once more with the session. Absent: none. */
   spent?: string[];
+  /** Absent: none, or an earlier version of Hull stored the input. */
+  unanswered?: UnansweredRuns;
+}
+
+/** Earlier runs of an id whose processes the runner may have begun, since it did not answer. */
+export interface UnansweredRuns {
+  /** The generation of each, by the hash of its request. */
+  generations: { [request_hash: string]: number };
+  /** The highest generation of the id so far; a run may have returned to a lower one. */
+  highest: number;
 }
 
 export type Outcome =
@@ -46,6 +56,10 @@ export interface CallRow {
   expires_at: number | null;
   outcome: Outcome | null;
 }
+
+/** The highest generation of the call's id so far. */
+export const highestOf = ({ generation, input: { unanswered } }: CallRow): number =>
+  Math.max(generation, unanswered?.highest ?? 0);
 
 type Raw = Omit<CallRow, "input" | "begun" | "outcome"> & {
   input: string;
@@ -88,12 +102,14 @@ export class CallStore {
     this.#sql.exec("UPDATE call SET outcome = ?, expires_at = ?, begun = max(begun, ?)", ...values);
   }
 
-  /** Removes everything except the generation and the R2 keys that remain to be removed. Call it in a transaction. */
+  /** Removes everything except the generations and the R2 keys that remain to be removed. Call it in a transaction. */
   empty(spent: readonly string[], expiresAt: number): void {
     this.#store.removeRuns();
     this.#store.long.removeAll();
     forgetFiles(this.#sql);
-    const input: StoredInput = { text: null, files: [], body: null, spent: [...spent] };
+    const call = this.row();
+    const unanswered = { generations: {}, highest: call === null ? 0 : highestOf(call) };
+    const input: StoredInput = { text: null, files: [], body: null, spent: [...spent], unanswered };
     this.#sql.exec(
       "UPDATE call SET input = ?, outcome = NULL, expires_at = ?",
       JSON.stringify(input),

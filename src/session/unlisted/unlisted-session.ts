@@ -27,7 +27,14 @@ import { RunAttempts, RunSettled, WATCH_MS } from "../run-attempts.ts";
 import { beginningFacts, entryOf, type RunEntry, type RunFacts } from "../run-entry.ts";
 import { agentFacts, callFacts, hasEnded, storedFacts } from "../run-facts.ts";
 import { noteRuns } from "../run-index.ts";
-import { type CallRow, CallStore, type Outcome, type StoredInput } from "./call-store.ts";
+import {
+  type CallRow,
+  CallStore,
+  highestOf,
+  type Outcome,
+  type StoredInput,
+  type UnansweredRuns,
+} from "./call-store.ts";
 import { clearRunFiles, holdBody, keysOf, keysOfCall, objectsOf, openBody, runFiles } from "./contents.ts";
 import { type CallAttempt, executeCall, hasStarted, type KnownRun } from "./execute.ts";
 import { doneEvent, failure, logEnd, stateOf, stopProcesses } from "./finish.ts";
@@ -95,10 +102,11 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     }
     // If the answer of this function was lost, the same input comes again.
     const spent = before === null ? [] : objectsOf(before).filter((key) => !keys.includes(key));
-    const again = before !== null && this.#mayBeAtRunner(before, call);
-    const generation = again ? before.generation : (before?.generation ?? -1) + 1;
     const now = this.log.now();
     const { id, caller, skill: name, digest, request_hash, request_id, mock_scope = "" } = call;
+    const { generations, highest } = this.#unanswered(before);
+    const { [request_hash]: own, ...others } = generations;
+    const generation = own ?? highest + 1;
     // Drops events that an earlier run gathered and has not stored.
     this.log.events.take();
     this.#store.prepare();
@@ -107,12 +115,13 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
       const times = { created_at: now, updated_at: now };
       const plain = { state: "active" as const, parent_id: null, branched_at: null, metadata: {} };
       this.#store.replaceSession({ id, tenant, ...times, request_hash, ...plain });
-      const input = this.#keepInput(call, spent);
+      const unanswered = { generations: others, highest: Math.max(generation, highest) };
+      const input = this.#keepInput(call, { spent, unanswered });
       this.#calls.put({ generation, caller, name, digest, input });
       const run = { id: runIdOf(id, generation), request_id, mock_scope, created_at: now };
       const listed = JSON.stringify(beginningFacts({ kind: "call", name, model: null }));
       this.#store.runs.add({ ...run, first_event: 1, first_record: 0, listed });
-      if (again) this.#store.submitted.note(run.id, "handed_in");
+      if (own !== undefined) this.#store.submitted.note(run.id, "handed_in");
       const taken = keys.length === 0 ? null : now + RETRY_MS;
       this.#store.due.set({ watch: now + WATCH_MS, expiry: null, input: taken });
     });
@@ -250,13 +259,17 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
   }
 
   /**
-   * Whether the runner may have the process of this request, whose run failed since the runner did not answer. The next
-   * run then has its name: the runner begins the process once at most, and the run follows it. A request with another
-   * input would get the answer to that of the earlier one.
+   * The runs whose processes the runner may have, the last one among them. The next run of the same request has the name
+   * of its earlier one: the runner begins the process once at most, and the run follows it. A request with another input
+   * would get the answer to that of the earlier one.
    */
-  #mayBeAtRunner({ begun, generation }: CallRow, { id, request_hash }: ExecutionCall): boolean {
-    if (begun || this.#store.session()?.request_hash !== request_hash) return false;
-    return this.#store.submitted.known(runIdOf(id, generation)) === "handed_in";
+  #unanswered(call: CallRow | null): UnansweredRuns {
+    const session = this.#store.session();
+    if (call === null || session === null) return { generations: {}, highest: -1 };
+    const { generation, begun, input } = call;
+    const perhaps = !begun && this.#store.submitted.known(runIdOf(session.id, generation)) === "handed_in";
+    const last = perhaps ? { [session.request_hash ?? ""]: generation } : {};
+    return { generations: { ...input.unanswered?.generations, ...last }, highest: highestOf(call) };
   }
 
   #withRun(call: CallRow | null): KnownRun | null {
@@ -266,7 +279,10 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     return run === null ? null : { call, run, id: session.id };
   }
 
-  #keepInput({ id, skill, digest, text, files, bot }: ExecutionCall, spent: string[]): StoredInput {
+  #keepInput(
+    { id, skill, digest, text, files, bot }: ExecutionCall,
+    { spent, unanswered }: { spent: string[]; unanswered: UnansweredRuns },
+  ): StoredInput {
     const keep = (name: string, content: Uint8Array | { key: string; size: number }) => {
       if (!(content instanceof Uint8Array)) return content;
       this.#store.long.write(name, content);
@@ -282,6 +298,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
       body: `${operationOf({ name: skill, digest }) === "responses" ? "responses" : "executions"}/${id}/body-${crypto.randomUUID()}`,
       ...(bot === undefined ? {} : { bot }),
       ...(spent.length === 0 ? {} : { spent }),
+      unanswered,
     };
   }
 
@@ -503,7 +520,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     const keys = objectsOf(call);
     await removeObjects(this.#env.FILES, keys);
     const { id } = this.#store.session() ?? { id: "" };
-    await clearRunFiles(this.#env, id, call.generation);
+    await clearRunFiles(this.#env, id, highestOf(call));
     const now = this.#calls.row();
     if (now?.generation !== call.generation || now.expires_at !== call.expires_at) return;
     const cleared = this.#store.clear();
