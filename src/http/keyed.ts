@@ -25,7 +25,7 @@ import type { RequestContext } from "./context.ts";
 import { formParts } from "./form.ts";
 import { callName, idempotencyKey, requestHash } from "./idempotency.ts";
 import { isForm } from "./media-type.ts";
-import type { Handler } from "./routes.ts";
+import type { Handler, Params } from "./routes.ts";
 import { dialectOf } from "./v1/dialect.ts";
 import { errorResponse } from "./v1/errors.ts";
 
@@ -63,7 +63,7 @@ export function keyed(
       context.finished = inner.finished;
       return response;
     }
-    const name = await callName(context, key, `POST ${context.route}`);
+    const name = await callName(context, key, `POST ${pathOf(context.route, params)}`);
     const request_hash = await requestHash(context, await contentHash(copyOf(context.request, bytes), bytes));
     const wanted = { name, request_hash, effects };
     for (let wait = POLL_MS.first; ; wait = Math.min(wait * 2, POLL_MS.most)) {
@@ -93,6 +93,10 @@ export function keyed(
     }
   };
 }
+
+/** The path of a request to a route. @param params the values of the route's parameters */
+const pathOf = (route: string, params: Params): string =>
+  route.replace(/:(\w+)/g, (named, name) => encodeURIComponent(params[name] ?? named));
 
 function replayed({ status, headers }: AnswerHead, body: Uint8Array<ArrayBuffer>): Response {
   const all = new Headers(headers);

@@ -54,6 +54,21 @@ it("an answer is kept for a day; then the key makes a new one, and nothing of th
   expect([await rows(), await bodies()]).toEqual([kept, stored]);
 });
 
+it("a key counts for one path: one key serves two conversations", async () => {
+  const headers = { "content-type": "application/json", "idempotency-key": "both" };
+  const body = JSON.stringify({ items: [{ type: "message", role: "user", content: "hi" }] });
+  const add = async (id: string) => {
+    const response = await red.fetch(`/v1/conversations/${id}/items`, { method: "POST", headers, body });
+    return [response.status, response.headers.has("x-hull-replayed")];
+  };
+  const ids = [(await conversation("one")).id, (await conversation("other")).id];
+  for (const again of [false, true]) for (const id of ids) expect(await add(id)).toEqual([200, again]);
+  for (const id of ids) {
+    const items = await red.fetch(`/v1/conversations/${id}/items`);
+    expect((await items.json<{ data: object[] }>()).data).toHaveLength(1);
+  }
+});
+
 it("a refused request leaves nothing, and its key serves another one", async () => {
   const [kept, stored] = [await rows(), await bodies()];
   const headers = { "content-type": "application/json", "idempotency-key": "refused" };
