@@ -144,6 +144,28 @@ describe("a task", () => {
     }
   });
 
+  it("begins one further run for a request that comes several times at once, whatever it does first", async () => {
+    for (const transcript_mode of ["inherit", "compact", "fork"]) {
+      const { id } = await spawn({
+        wait: true,
+        carry: { transcript_mode },
+        options: said("one", "two", "three"),
+      });
+      const key = { "idempotency-key": `more-${transcript_mode}` };
+      const ask = () => post(`/tasks/${id}/input`, { task: "Count on." }, key);
+      const answers = await Promise.all([ask(), ask(), ask()]);
+      expect([transcript_mode, ...answers.map(({ status }) => status)]).toEqual([
+        transcript_mode,
+        200,
+        200,
+        200,
+      ]);
+      const handles = await Promise.all(answers.map((answer) => answer.json<Handle>()));
+      expect(new Set(handles.map(({ child_run_path }) => child_run_path)).size).toBe(1);
+      expect((await wait(id)).history).toEqual(["Count.", "Count on."]);
+    }
+  });
+
   it("takes no input while it runs; closing it reports that and ends the wait", async () => {
     const { id } = await spawn(RESTING);
     expect(await codeOf(await input(id, "More."))).toEqual([409, "task_running"]);

@@ -69,8 +69,8 @@ export class Conversation {
   readonly listing: SessionListing;
   readonly #store: ConversationStore;
   readonly #lifecycle: SessionLifecycle;
-  /** Set while a longer change of the conversation is under way. It aborts when the session is removed. */
-  #changing: { abort: AbortController; over: Promise<void> } | null = null;
+  /** Set while a longer change of the conversation is under way. `by` names its request. It aborts when the session is removed. */
+  #changing: { by: string; abort: AbortController; over: Promise<void> } | null = null;
   #armed = false;
   #adopting: Promise<unknown> = Promise.resolve();
   /** The removal under way of what a removed session left; `null`: none. */
@@ -200,22 +200,26 @@ export class Conversation {
   }
 
   /**
-   * Runs a change of the conversation. Meanwhile no other change can begin, and no run but the wake of an idle daemon.
+   * Runs the change of the conversation that a request asks for, once. Meanwhile no other change can begin, and no run but
+   * the wake of an idle daemon. A repetition of the request waits for the change, and gets its answer.
    * @param change its signal aborts with CallNotFound when the session is removed, since a new session may then have the
    * same id. It returns what to do at its end, before anything else can begin.
-   * @throws RunInProgress
+   * @throws RunInProgress, IdempotencyKeyReused
    */
-  async changing<T>(change: (removed: AbortSignal) => Promise<() => T>): Promise<T> {
+  async changing<T>(request: NamedRequest, change: (removed: AbortSignal) => Promise<() => T>): Promise<T> {
+    while (this.#changing?.by === request.name) await this.#changing.over;
+    const before = this.answerTo<T>(request);
+    if (before !== null) return before.answer;
     this.checkIdle();
     const abort = new AbortController();
     const { promise: over, resolve } = Promise.withResolvers<void>();
-    this.#changing = { abort, over };
+    this.#changing = { by: request.name, abort, over };
     try {
       const finish = await change(abort.signal);
       abort.signal.throwIfAborted();
       this.#changing = null;
       this.checkIdle();
-      return finish();
+      return this.once(request, finish);
     } finally {
       if (this.#changing?.abort === abort) this.#changing = null;
       resolve();

@@ -163,17 +163,16 @@ function conversationHandlers(conversation: Conversation): Handlers<Conversation
           : await prepareRun(conversation, { ...asked, options }, run_id, { session: row, caller });
       // The session may have changed meanwhile.
       conversation.checkActive();
-      return conversation.changing(async (removed) => {
+      return conversation.changing(request, async (removed) => {
         const compact = await compaction(log, call, { prepared, removed });
-        return () =>
-          conversation.once(request, () => {
-            const { compacted, ...warned } = compact();
-            return {
-              ...conversation.view(),
-              compacted: compacted === null ? null : log.answered({ ...compacted }),
-              ...log.answered(warned),
-            };
-          });
+        return () => {
+          const { compacted, ...warned } = compact();
+          return {
+            ...conversation.view(),
+            compacted: compacted === null ? null : log.answered({ ...compacted }),
+            ...log.answered(warned),
+          };
+        };
       });
     }),
     fork: within(async ({ dst, keep_first, request }, row, caller) => {

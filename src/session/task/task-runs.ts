@@ -132,26 +132,23 @@ export class TaskRuns {
       if (now.run !== row.run) throw new TaskRunning({ task: session.id });
     };
     const begin = (announced: Announced): void => {
-      conversation.once(request, () => {
-        check();
-        conversation.checkIdle();
-        const artifacts = task.carried(row);
-        const work = this.#nextWork(row, announced.settings, { run_id: run, artifacts, payload });
-        this.#begin({ action, run, created_at: row.created_at, artifacts }, work, announced, caller);
-      });
+      check();
+      conversation.checkIdle();
+      const artifacts = task.carried(row);
+      const work = this.#nextWork(row, announced.settings, { run_id: run, artifacts, payload });
+      this.#begin({ action, run, created_at: row.created_at, artifacts }, work, announced, caller);
     };
-    if (conversation.knows(request)) begin({ settings: next, granted: null });
-    else {
+    // Throws if the request of this name asked for something else.
+    if (conversation.answerTo(request) === null) {
       const before = { run_id: row.run, artifacts: [], payload: undefined };
       const asks = { task_run: run, ...budgetsOf(next, this.#nextWork(row, next, before)) };
       await this.#announced({ settings: next, caller, newlyBelow: false, asks }, async (announced) => {
         // Writes the handle of the previous run to the session's files while that run is still the last one.
         await task.saved();
-        // The same request may have come twice, and its run is about to begin.
         await conversation.unchanging();
-        if (conversation.knows(request)) return begin(announced);
-        check();
-        await conversation.changing(async (removed) => {
+        // The same request may have come twice, and have begun its run meanwhile.
+        if (!conversation.knows(request)) check();
+        await conversation.changing(request, async (removed) => {
           await this.#prepareConversation(row, { session, caller, removed });
           return () => begin(announced);
         });
