@@ -18,7 +18,7 @@ const env = bindings;
 
 type Body = Record<string, unknown>;
 const skill = (task: string, more = ""): string =>
-  mockSkill("guard", `daemon:\n  task: ${task}\n  cron: "0 9 * * *"\n  time_zone: Europe/Berlin\n${more}`);
+  mockSkill("guard", `daemon:\n  task: ${task}\n  cron: "0 9 29 2 *"\n  time_zone: Europe/Berlin\n${more}`);
 const list = async (): Promise<Body[]> =>
   (await (await client.fetch("/daemons?limit=1000")).json<{ data: Body[] }>()).data;
 const declared = async (): Promise<Body | undefined> =>
@@ -49,7 +49,7 @@ describe("a skill that declares a daemon", () => {
       total_iterations: 1,
       persist_path: `daemons/${id}`,
       snapshot_path: `daemons/${id}/daemon.json`,
-      next_wake_at: expect.stringMatching(/T0[78]:00:00/),
+      next_wake_at: expect.stringMatching(/-02-29T08:00:00/),
       recorded_messages: [{ role: "user", content: "Guard the gate." }, {}],
     });
     await sweep();

@@ -393,10 +393,11 @@ describe("/executions/:id", () => {
     expect((await removed).status).toBe(204);
     for (const spy of held) spy.mockRestore();
     // Its input is too large for the object itself.
-    await vi.waitFor(async () => {
+    const sizes = async () => {
       const { objects } = await client.env.FILES.list({ prefix: `executions/${id}/` });
-      expect(objects.map(({ size }) => size)).toEqual([large.length]);
-    });
+      return objects.map(({ size }) => size);
+    };
+    await expect.poll(sizes).toEqual([large.length]);
   });
 
   it("attack: a run that was cancelled and removed leaves nothing in the one that begins again", async () => {

@@ -302,7 +302,7 @@ describe("a script of which nobody knows whether its process began", () => {
       vi.stubGlobal("fetch", async () => new Response(new ReadableStream()));
       const { session, store } = life(client.env, mortals.storage);
       expect(session.begin(call)).toBe("started");
-      await vi.waitFor(() => expect(store.submitted.known(call.id)).toBe("admitted"));
+      await expect.poll(() => store.submitted.known(call.id)).toBe("admitted");
       mortals.kill();
       storage.sql.exec("UPDATE call SET begun = 0");
       // The runner has forgotten the process.
@@ -393,7 +393,7 @@ describe("a script of which nobody knows whether its process began", () => {
         const { session, store } = life(client.env, mortals.storage);
         if (lives === 0) session.begin(call);
         else session.status("me");
-        await vi.waitFor(() => expect(store.submitted.ids()).toEqual([call.id]));
+        await expect.poll(() => store.submitted.ids()).toEqual([call.id]);
         mortals.kill();
       }
       vi.stubGlobal("fetch", runner.fetch);

@@ -204,9 +204,13 @@ describe("the ends of runs", () => {
 
   it("of a session are written by the session if nobody stored them", async () => {
     let failing = false;
+    const { promise: seen, resolve: isSeen } = Promise.withResolvers<void>();
+    // What follows the failure waits until the test has seen the list.
+    let then: Promise<void> | undefined;
     const { DB } = watched(() => {
-      if (!failing) return;
+      if (!failing) return then;
       failing = false;
+      then = seen;
       throw new Error("D1 is away");
     });
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
@@ -221,6 +225,7 @@ describe("the ends of runs", () => {
       await world.ask("answer", { run_id: "r-kept", wait: "terminal" });
       await expect.poll(() => failing).toBe(false);
       expect(await row()).toBe("running");
+      isSeen();
       await expect.poll(row).toBe("done");
     });
   });
@@ -448,17 +453,17 @@ describe("a new session", () => {
   });
 
   it("writes its row itself if nobody stored it", async () => {
-    let failing = true;
+    const { promise: seen, resolve: isSeen } = Promise.withResolvers<void>();
     const { DB } = watched((batch) => {
-      // The first one makes the table.
-      if (batch === 1 || !failing) return;
-      failing = false;
+      // The first one makes the table. What follows the failure waits until the test has seen the list.
+      if (batch !== 2) return batch === 1 ? undefined : seen;
       throw new Error("D1 is away");
     });
     await inWorld({ replies: ["hi"], env: { DB } }, async (world) => {
       await world.open();
       expect(await listed(world.id)).toEqual([]);
       expect(world.store.due.list().map(({ kind }) => kind)).toEqual(["index"]);
+      isSeen();
       await expect.poll(() => listed(world.id)).toEqual(["active"]);
       await expect.poll(() => world.store.due.list()).toEqual([]);
     });

@@ -52,12 +52,11 @@ const post = (
     body: JSON.stringify(body),
     headers: { "content-type": "application/json", ...headers },
   });
-const line = (event: string): Promise<Record<string, unknown>> =>
-  vi.waitFor(() => {
-    const found = lines.find((one) => one.event === event);
-    expect(found).toBeDefined();
-    return found ?? {};
-  });
+const line = async (event: string): Promise<Record<string, unknown>> => {
+  const found = () => lines.find((one) => one.event === event);
+  await expect.poll(found).toBeDefined();
+  return found() ?? {};
+};
 const counters = async (): Promise<string> => (await client.fetch("/metrics")).text();
 
 it.each([

@@ -181,15 +181,14 @@ describe("a removed upload stays as long as something may need it", () => {
       options: { mock: [{ text: "one" }, { text: "two" }] },
     };
     const { id } = await (await local.post("/tasks", asked)).json<{ id: string }>();
-    await vi.waitUntil(async () =>
-      (await (await local.fetch(`/tasks/${id}`)).json<{ status: string }>()).status.startsWith("await"),
-    );
+    const status = async () => (await (await local.fetch(`/tasks/${id}`)).json<{ status: string }>()).status;
+    await expect.poll(status).toMatch(/^await/);
     await mine.remove("fox");
     await longLoose();
     expect((await local.post(`/tasks/${id}/trigger`, {})).status).toBe(200);
     const loose = async () =>
       (await env.DB.prepare("SELECT loose_ms FROM uploaded_records").first<number>("loose_ms")) ?? 0;
-    await vi.waitUntil(async () => (await loose()) > Date.now() - DAY_MS);
+    await expect.poll(loose).toBeGreaterThan(Date.now() - DAY_MS);
     await longLoose();
     const { registry } = new Client().deployment;
     expect((await registry.skillOf("default", digest)).manifest.slug).toBe("fox");

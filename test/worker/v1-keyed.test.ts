@@ -41,12 +41,13 @@ const later = (ms: number): void => {
 };
 
 it("an answer is kept for a day; then the key makes a new one, and nothing of the old one stays", async () => {
+  const begun = Date.now();
+  const clock = vi.spyOn(Date, "now").mockReturnValue(begun);
   const first = await conversation("a-day");
-  later(DAY_MS - 1000);
+  clock.mockReturnValue(begun + DAY_MS - 1);
   expect(await conversation("a-day")).toEqual({ id: first.id, again: true });
-  vi.restoreAllMocks();
   const [kept, stored] = [await rows(), await bodies()];
-  later(DAY_MS + 1000);
+  clock.mockReturnValue(begun + DAY_MS + 1000);
   const second = await conversation("a-day");
   expect(second).toMatchObject({ again: false });
   expect(second.id).not.toBe(first.id);

@@ -118,7 +118,8 @@ describe("a run that waits", () => {
     const path = await started({ nodes: { s: { kind: "subagent", tools: [ASK], model_policy } } });
     const { child_ids } = await children(path.replace("/workflows/runs", "/sessions"));
     const task = `/tasks/${child_ids[0]}`;
-    expect(await get(task)).toMatchObject({ status: "running" });
+    // It is known above before it begins.
+    await until(task, "running");
     expect(await (await post(`${path}/cancel`)).json()).toMatchObject({ id: path.split("/").at(-1) });
     await until(path, "cancelled");
     await until(task, "cancelled");

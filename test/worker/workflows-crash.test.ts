@@ -50,9 +50,10 @@ async function played(world: World) {
   for (;;) {
     const run = await world.ask("workflow", { wait: "none" });
     if (run.finished_at !== null) return run;
-    // Whatever happens to this process, something comes back to the run.
+    // Whatever happens to this process, something comes back to the run, unless it has gone on since the question.
     const kinds = world.store.due.list().map(({ kind }) => kind);
-    if (run.status === "running") expect(kinds).toContain("workflow");
+    if (run.status === "running" && !kinds.includes("workflow"))
+      expect((await world.ask("workflow", { wait: "none" })).status).not.toBe("running");
     if (run.status === "waiting") {
       const request = { name: "answer", hash: "h" };
       await world.ask("answerWorkflow", { node: "w", granted: true, by: "p", reason: null, request });

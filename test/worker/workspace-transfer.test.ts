@@ -148,7 +148,7 @@ it("a content that is still being stored when its run is abandoned goes with the
   await new Promise((resolve) => setTimeout(resolve, 20));
   goOn.resolve();
   await over;
-  await vi.waitFor(() => expect(put.mock.settledResults).toMatchObject([{ type: "fulfilled" }]));
+  await expect.poll(() => put.mock.settledResults).toMatchObject([{ type: "fulfilled" }]);
   const { objects } = await FILES.list({ prefix: "temporary/test/" });
   expect(objects).toEqual([]);
 });
