@@ -11,6 +11,13 @@ interface Problem {
   errors?: { path: string; message: string }[];
 }
 
+/** The tests begin at noon in the middle of a month, so that no window of a budget ends within one. */
+const NOON = Date.UTC(2099, 5, 15, 12);
+const AHEAD = NOON - Date.now();
+beforeEach(() => {
+  const { now } = Date;
+  vi.spyOn(Date, "now").mockImplementation(() => now() + AHEAD);
+});
 afterEach(() => vi.restoreAllMocks());
 beforeAll(() => new Client().publish({ cat: mockSkill("cat", "max_tokens: 100\n"), dog: mockSkill("dog") }));
 
@@ -379,9 +386,7 @@ describe("attack: a call that goes past its budget", () => {
 
 describe("/usage", () => {
   it("sums the usage of the tenant's calls, immediately for a request here", async () => {
-    // All on one day, whatever the time is.
-    const today = new Date().toISOString().slice(0, 10);
-    vi.spyOn(Date, "now").mockReturnValue(Date.parse(`${today}T12:00:00Z`));
+    const today = new Date(NOON).toISOString().slice(0, 10);
     await own.run("cat");
     await own.run("cat");
     await own.run("dog");

@@ -121,8 +121,6 @@ describe("S73: the rate of a key", () => {
   });
 
   it("waits for no ledger where nothing is limited", async () => {
-    // After a while a call asks again what is limited.
-    vi.spyOn(Date, "now").mockReturnValue(Date.now());
     const client = new Client();
     const { LEDGER } = client.env;
     const gate = Promise.withResolvers<void>();
