@@ -1,5 +1,7 @@
 /** Runs in sessions over HTTP: how they begin, wait, continue and end. */
-import { describe, expect, it } from "vitest";
+import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { sessionObject } from "../../src/run/session-client.ts";
 import { readEvents } from "../support/sse.ts";
 import { Client, mockSkill } from "./served.ts";
 import {
@@ -253,12 +255,19 @@ describe("a run", () => {
     ["idle", { daemon: true, tools: [], mock: [{ text: "later" }] }],
   ])("ends at its deadline while it rests: %s", async (status, more) => {
     const path = await session();
-    // Long enough for a busy machine to reach the rest before the deadline.
-    const options = { tools: [ASK], mock: asking, deadline_ms: 2000, ...more };
+    const deadline_ms = 600_000;
+    const options = { tools: [ASK], mock: asking, deadline_ms, ...more };
     const body = { prompt: "go", options: { provider: "mock", ...options } };
     const resting = await post(`${path}/runs?wait=idle`, body);
     const { run_id, ...answer } = await resting.json<Body>();
     expect(answer).toMatchObject({ status });
+    const { now } = Date;
+    vi.spyOn(Date, "now").mockImplementation(() => now() + deadline_ms);
+    onTestFinished(() => void vi.restoreAllMocks());
+    const object = sessionObject({ env: client.env, tenant: "default" }, path.slice("/sessions/".length));
+    // An object keeps the clock that it began with.
+    await evictDurableObject(object);
+    expect(await runDurableObjectAlarm(object)).toBe(true);
     const ended = await until<{ error: Body }>(`${path}/runs/${run_id}`, "error");
     expect(ended.error.code).toBe("deadline_exceeded");
     expect((await run(path, "and now?")).status).toBe(200);
