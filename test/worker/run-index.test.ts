@@ -10,18 +10,12 @@ import { inWorld, tool } from "./session-world.ts";
 
 const client = new Client();
 const MOCK = { provider: "mock" };
-/** Longer than a run that is too short for two rows. */
-const HOOKS = 'export const nap = () => new Promise((resolve) => setTimeout(resolve, 1500, "rested"));';
 
 beforeAll(async () => {
-  await client.publish(
-    {
-      cat: mockSkill("cat"),
-      slow: mockSkill("slow"),
-      page: "---\nname: page\ndescription: A page\nmode: static-file\nserve: SKILL.md\n---\nHi.\n",
-    },
-    { "hooks.js": new TextEncoder().encode(HOOKS) },
-  );
+  await client.publish({
+    cat: mockSkill("cat"),
+    page: "---\nname: page\ndescription: A page\nmode: static-file\nserve: SKILL.md\n---\nHi.\n",
+  });
 });
 
 async function json<T>(path: string, from: Client = client): Promise<T> {
@@ -278,7 +272,14 @@ describe("a run is listed", () => {
   it("of a response that does not wait for the list", async () => {
     const stuck = new Client();
     const batch = vi.spyOn(stuck.env.DB, "batch").mockImplementation(() => new Promise(() => {}));
-    onTestFinished(() => batch.mockRestore());
+    // The second row is collected for so many ms, which do not pass in this test, however long it takes.
+    const collecting = 200;
+    vi.spyOn(Date, "now").mockReturnValue(Date.now());
+    const real = setTimeout;
+    vi.spyOn(globalThis, "setTimeout").mockImplementation((work, ms, ...more) =>
+      real(ms === collecting ? () => {} : work, ms, ...more),
+    );
+    onTestFinished(() => void vi.restoreAllMocks());
     for (const stream of [false, true]) {
       const body = JSON.stringify({ model: "mock", messages, stream });
       const init = { method: "POST", headers: { "content-type": "application/json" }, body };
@@ -289,17 +290,30 @@ describe("a run is listed", () => {
   });
 
   it("while it continues: immediately if nobody waits for it, otherwise after a moment", async () => {
-    const tool = { name: "nap", description: "Rests.", handler: "nap", parameters: {} };
-    const mock = [{ tool_calls: [{ name: "nap", arguments: {} }] }, { text: "Awake." }];
-    const body = { prompt: "Rest.", options: { ...MOCK, tools: [tool], skills: ["slow"], mock } };
+    let held = true;
+    // The model answers once the test has seen that the run is under way.
+    vi.stubGlobal("fetch", async () => {
+      while (held) await new Promise((resolve) => setTimeout(resolve, 5));
+      const message = { role: "assistant", content: "Awake." };
+      return Response.json({
+        id: "c",
+        model: "m",
+        choices: [{ index: 0, finish_reason: "stop", message }],
+      });
+    });
+    onTestFinished(() => void vi.unstubAllGlobals());
+    const body = { prompt: "Rest.", options: { provider: "ollama", model: "m" } };
     await client.post("/sessions", { id: "resting" });
     const begun = await client.post("/sessions/resting/runs?wait=none", body);
     const { run_id } = await begun.json<{ run_id: string }>();
     await settled(run_id, "running");
+    held = false;
     await settled(run_id, "done");
+    held = true;
     const waits = client.post("/sessions/resting/runs", body);
     const running = () => json<{ data: RunEntry[] }>("/runs?session=resting&state=running");
     await expect.poll(async () => (await running()).data.length).toBe(1);
+    held = false;
     expect((await waits).status).toBe(200);
     await expect.poll(async () => (await running()).data.length).toBe(0);
   });
