@@ -1,6 +1,6 @@
 /** Forks of sessions with files and artifacts: copies of their own, seen once they are whole. */
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { sha256 } from "../../src/bytes.ts";
 import { readText, sendText } from "../../src/run/long-text.ts";
 import { sessionObject } from "../../src/run/session-client.ts";
@@ -56,6 +56,45 @@ const fork = async (path: string, body: Body = {}): Promise<string> => {
   expect(response.status).toBe(201);
   return `/sessions/${(await response.json<{ id: string }>()).id}`;
 };
+
+/** Holds the next step of a fork on its way to the child until `goOn`. */
+function holdNextStep(): { underWay: () => Promise<void>; goOn: () => void } {
+  const { SESSIONS } = env;
+  // No promise of one object may be settled in another.
+  const state = { begun: false, released: false };
+  const until = async (fact: "begun" | "released"): Promise<void> => {
+    while (!state[fact]) await new Promise((resolve) => setTimeout(resolve, 5));
+  };
+  const children = (stub: ReturnType<typeof SESSIONS.get>) =>
+    new Proxy(stub, {
+      get(object, name) {
+        if (name !== "adopt") return Reflect.get(object, name);
+        return async (...[step, part]: Parameters<typeof object.adopt>) => {
+          env.SESSIONS = SESSIONS;
+          state.begun = true;
+          await until("released");
+          return object.adopt(step, part);
+        };
+      },
+    });
+  env.SESSIONS = new Proxy(SESSIONS, {
+    get(namespace, name) {
+      if (name === "get") return (id: DurableObjectId) => children(namespace.get(id));
+      const value: unknown = Reflect.get(namespace, name);
+      return typeof value === "function" ? value.bind(namespace) : value;
+    },
+  });
+  onTestFinished(() => {
+    env.SESSIONS = SESSIONS;
+    state.released = true;
+  });
+  return {
+    underWay: () => until("begun"),
+    goOn: () => {
+      state.released = true;
+    },
+  };
+}
 
 describe("a fork", () => {
   it("begins with its parent's files and artifacts, and changes independently", async () => {
@@ -130,10 +169,15 @@ describe("a fork", () => {
     const parent = await session();
     await put(parent, "a", "one");
     const key = { "idempotency-key": "one-body" };
-    const made = await Promise.all([
-      ...[0, 1, 0].map((keep_first) => post(`${parent}/fork-at`, { keep_first }, key)),
-      post(`${parent}/fork`, {}, key),
-    ]);
+    const { underWay, goOn } = holdNextStep();
+    const first = post(`${parent}/fork-at`, { keep_first: 0 }, key);
+    // The others come while the first one is carried out.
+    await underWay();
+    const others = [1, 0].map((keep_first) => post(`${parent}/fork-at`, { keep_first }, key));
+    const route = post(`${parent}/fork`, {}, key);
+    expect((await others[0])?.status).toBe(422);
+    goOn();
+    const made = await Promise.all([first, ...others, route]);
     expect(made.map(({ status }) => status)).toEqual([201, 422, 201, 201]);
     const [at, other, again, fork] = await Promise.all(made.map((response) => response.json<Body>()));
     expect(other).toMatchObject({ code: "idempotency_key_reused" });

@@ -1,5 +1,5 @@
 /** Sub-agents: as a route, and as a tool that a model calls. */
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { dataOf, readEvents } from "../support/sse.ts";
 import { mockSkill } from "./served.ts";
 import {
@@ -191,7 +191,39 @@ async function events(path: string, most: number, name: string, times: number) {
 }
 
 describe("the tool sub_agent", () => {
+  /** None of so many tasks is seen to end before the last one has. */
+  function endTogether(count: number): void {
+    const { SESSIONS } = client.env;
+    const ended = Promise.withResolvers<void>();
+    let left = count;
+    const waits = (stub: ReturnType<typeof SESSIONS.get>) =>
+      new Proxy(stub, {
+        get(object, name) {
+          if (name !== "ask") return Reflect.get(object, name);
+          return async (...[question]: Parameters<typeof object.ask>) => {
+            const answer = await object.ask(question);
+            if (typeof question !== "string" || !question.includes('"type":"task_wait"')) return answer;
+            left -= 1;
+            if (left === 0) ended.resolve();
+            await ended.promise;
+            return answer;
+          };
+        },
+      });
+    client.env.SESSIONS = new Proxy(SESSIONS, {
+      get(namespace, name) {
+        if (name === "get") return (id: DurableObjectId) => waits(namespace.get(id));
+        const value: unknown = Reflect.get(namespace, name);
+        return typeof value === "function" ? value.bind(namespace) : value;
+      },
+    });
+    onTestFinished(() => {
+      client.env.SESSIONS = SESSIONS;
+    });
+  }
+
   it("runs several of one turn in parallel, streams their events, and counts their cost", async () => {
+    endTogether(2);
     const path = await session();
     const mock = [DELEGATE({ task: "left", name: "l" }, { task: "right" }), { text: "Done." }];
     const options = { sub_agents: true, mock };
