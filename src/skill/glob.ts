@@ -14,8 +14,15 @@ type Token =
   | { type: "set"; ranges: readonly (readonly [first: string, last: string])[]; negated: boolean }
   /** Any number of characters; without `deep` none of them is the separator. */
   | { type: "star"; deep: boolean }
-  /** Nothing, or any folders followed by the separator. */
-  | { type: "folders" };
+  /** The next two tokens, or nothing in their place. */
+  | { type: "optional" };
+
+/** `**` with its slash: nothing, or any folders. */
+const FOLDERS: readonly Token[] = [
+  { type: "optional" },
+  { type: "star", deep: true },
+  { type: "text", text: "/" },
+];
 
 /** A parsed glob, to match with many texts. */
 export interface Glob {
@@ -70,70 +77,62 @@ export function modelMatches(glob: string, id: string): boolean {
 
 /** A glob over paths as shells and editors read it: `**` with the slash after it means folders, `[a-z]` one character. */
 export function fileGlob(glob: string): Glob {
-  return { tokens: pathTokens(Array.from(glob), true), separator: "/" };
+  return { tokens: pathTokens(glob, (stars) => stars !== "*"), separator: "/" };
 }
 
 /** A line of an ignore file, in gitignore's syntax, without its marks for negation and folders. */
 export function ignoreGlob(glob: string): Glob {
-  const anchored = glob.includes("/");
-  const body = pathTokens(Array.from(glob.startsWith("/") ? glob.slice(1) : glob), false);
-  return { tokens: anchored ? body : [{ type: "folders" }, ...body], separator: "/" };
+  const path = glob.startsWith("/") ? glob.slice(1) : glob;
+  // Only one that is the last part passes the separator.
+  const tokens = pathTokens(path, (_, at) => path.endsWith("/**") && at === path.length - 2);
+  return { tokens: glob.includes("/") ? tokens : [...FOLDERS, ...tokens], separator: "/" };
 }
 
 /** Whether a text matches, in one pass that follows all ways through the glob together. */
 export function matches({ tokens, separator }: Glob, text: string): boolean {
-  /** Positions in the glob that the pass may be at, marked by step. */
-  let open: number[] = [];
-  const seen = new Int32Array(tokens.length + 1);
-  let step = 0;
-  let next: number[] = [];
-  const enter = (at: number): void => {
-    for (let to = at; seen[to] !== step; to++) {
-      seen[to] = step;
-      next.push(to);
-      const type = tokens[to]?.type;
-      if (type !== "star" && type !== "folders") return;
-    }
-  };
-  const advance = (move: () => void): void => {
-    step++;
-    next = [];
-    move();
-    open = next;
-  };
-  /** Positions inside folders, which end only with the folder. */
-  const inside = new Set<number>();
-  advance(() => enter(0));
+  let open = reached([true], tokens);
   for (const character of text) {
     const stops = character === separator;
-    const [places, folders] = [open, Array.from(inside)];
-    advance(() => {
-      for (const at of places) {
-        const token = tokens[at];
-        if (token === undefined) continue;
-        if (token.type === "folders") {
-          inside.add(at);
-          if (stops) enter(at);
-        } else if (token.type === "star") {
-          if (token.deep || !stops) enter(at);
-        } else if (fits(token, character, stops)) enter(at + 1);
-      }
-      if (stops) for (const at of folders) enter(at);
-    });
-    if (open.length === 0 && inside.size === 0) return false;
+    const next: boolean[] = [];
+    for (let at = 0; at < tokens.length; at++) {
+      const token = tokens[at];
+      if (token === undefined || open[at] !== true) continue;
+      if (token.type === "star" && (token.deep || !stops)) next[at] = true;
+      else if (fits(token, character, stops)) next[at + 1] = true;
+    }
+    if (next.length === 0) return false;
+    open = reached(next, tokens);
   }
-  return open.includes(tokens.length);
+  return open[tokens.length] === true;
 }
 
-function fits(
-  token: Exclude<Token, { type: "star" | "folders" }>,
-  character: string,
-  stops: boolean,
-): boolean {
-  if (token.type === "text") return token.text === character;
-  if (stops || token.type === "any") return !stops;
-  return token.ranges.some(([first, last]) => first <= character && character <= last) !== token.negated;
+/** The places in a glob where the pass may be, with those that it comes to from there without a character. */
+function reached(open: boolean[], tokens: readonly Token[]): readonly boolean[] {
+  for (let at = 0; at < tokens.length; at++) {
+    const type = tokens[at]?.type;
+    if (open[at] !== true || (type !== "star" && type !== "optional")) continue;
+    open[at + 1] = true;
+    if (type === "optional") open[at + 3] = true;
+  }
+  return open;
 }
+
+/** Whether a token permits this one character. */
+function fits(token: Token, character: string, stops: boolean): boolean {
+  switch (token.type) {
+    case "text":
+      return token.text === character;
+    case "any":
+      return !stops;
+    case "set":
+      return !stops && isIn(token, character);
+    default:
+      return false;
+  }
+}
+
+const isIn = ({ ranges, negated }: Token & { type: "set" }, character: string): boolean =>
+  ranges.some(([first, last]) => first <= character && character <= last) !== negated;
 
 function tokensOf(glob: string): Token[] {
   return glob.split(/(\*\*\/?|\*|\?)/).flatMap((piece): Token[] => {
@@ -143,53 +142,22 @@ function tokensOf(glob: string): Token[] {
   });
 }
 
-/**
- * `**` and the slash behind it are folders where a part of the path begins.
- * @param deep whether every other `**` passes the separator too; else only one that is the last part, and other runs of
- * stars are one
- */
-function pathTokens(glob: readonly string[], deep: boolean): Token[] {
-  const tokens: Token[] = [];
-  const partBegins = (at: number): boolean => at === 0 || glob[at - 1] === "/";
-  for (let at = 0; at < glob.length; at++) {
-    const character = glob[at] ?? "";
-    if (character === "*") {
-      const begins = partBegins(at);
-      if (begins && glob[at + 1] === "*" && glob[at + 2] === "/") {
-        tokens.push({ type: "folders" });
-        at += 2;
-        continue;
-      }
-      const double = glob[at + 1] === "*";
-      const last = at > 0 && begins && at + 2 >= glob.length;
-      while (glob[at + 1] === "*") at++;
-      tokens.push({ type: "star", deep: double && (deep || last) });
-    } else if (character === "?") tokens.push({ type: "any" });
-    else if (character === "[") {
-      const set = setAt(glob, at);
-      tokens.push(set?.token ?? { type: "text", text: "[" });
-      at = set?.last ?? at;
-    } else if (character === "\\" && at + 1 < glob.length)
-      tokens.push({ type: "text", text: glob[++at] ?? "" });
-    else tokens.push({ type: "text", text: character });
-  }
-  return tokens;
+/** Folders where a part of the path begins, stars, a set, a character after a backslash, or any other one. */
+const PIECES = /(?<![^/])\*\*\/|\*+|\[(?!!\])(!?)([^\]/]+)\]|\\(.)|./gsu;
+
+/** @param isDeep whether a run of stars, and where it begins, passes the separator too */
+function pathTokens(glob: string, isDeep: (stars: string, at: number) => boolean): Token[] {
+  return Array.from(glob.matchAll(PIECES)).flatMap((found): readonly Token[] => {
+    const [piece, negation, members, escaped] = found;
+    if (members !== undefined) return [{ type: "set", ranges: rangesOf(members), negated: negation === "!" }];
+    if (escaped !== undefined) return [{ type: "text", text: escaped }];
+    if (piece === "**/") return FOLDERS;
+    if (piece === "?") return [{ type: "any" }];
+    if (piece.startsWith("*")) return [{ type: "star", deep: isDeep(piece, found.index) }];
+    return [{ type: "text", text: piece }];
+  });
 }
 
-/** The bracket set that begins here; `null`: there is none. */
-function setAt(glob: readonly string[], from: number): { token: Token; last: number } | null {
-  const negated = glob[from + 1] === "!";
-  const first = from + (negated ? 2 : 1);
-  // The first member cannot close the set.
-  const last = glob.indexOf("]", first);
-  const members = glob.slice(first, last);
-  if (last === -1 || members.length === 0 || members.includes("/")) return null;
-  const ranges: [string, string][] = [];
-  for (let at = 0; at < members.length; at++) {
-    const low = members[at] ?? "";
-    const spans = members[at + 1] === "-" && at + 2 < members.length;
-    ranges.push([low, spans ? (members[at + 2] ?? "") : low]);
-    if (spans) at += 2;
-  }
-  return { token: { type: "set", ranges, negated }, last };
-}
+/** The ranges of a bracket set's members. */
+const rangesOf = (members: string): [first: string, last: string][] =>
+  Array.from(members.matchAll(/(.)-(.)|./gsu), ([one, first = one, last = one]) => [first, last]);

@@ -32,88 +32,117 @@ const PLAIN = /[^"\\\u0000-\u001f]*/y;
 const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 const BLANKS = /[ \t\n\r]*/y;
 
-/**
- * The first fault of a text; `null`: it is JSON.
- * @param depth arrays and objects inside one another that are not too many
- * @param from where the text begins
- */
-export function scanJson(
-  text: string,
-  { depth, from = 0, listener }: { depth: number; from?: number; listener?: JsonListener },
-): JsonFault | null {
-  const open: ("]" | "}")[] = [];
-  let expect: "value" | "key" | "after" = "value";
-  /**
-   * The bracket or comma before, if more than a value may follow it: after an opening bracket its own end, after a comma
-   * no end.
-   */
-  let before: "bracket" | "comma" | null = null;
-  let at = from;
-  const skip = (pattern: RegExp): boolean => {
-    pattern.lastIndex = at;
-    const length = pattern.exec(text)?.[0].length ?? 0;
-    at += length;
-    return length > 0;
-  };
-  /** Skips a string, or its part before the fault. */
-  const string = (): boolean => {
-    at++;
-    // One pattern for the whole string would keep a backtracking state per character, and fail on long strings.
-    do skip(PLAIN);
-    while (skip(ESCAPE));
-    if (text[at] !== '"') return false;
-    at++;
-    return true;
-  };
-  const fault = (expected: JsonFault["expected"], begin = at): JsonFault => ({
-    offset: at,
-    at: begin,
-    expected,
-    closes: open.at(-1) ?? null,
-  });
-  for (;;) {
-    skip(BLANKS);
-    const begin = at;
-    const character = text[at];
-    const closes = open.at(-1);
-    const ends = closes !== undefined && character === closes;
-    if (ends && (expect === "after" || before === "bracket")) {
-      open.pop();
-      at++;
-      listener?.close(at);
-      expect = "after";
-      before = null;
-    } else if (expect === "after") {
-      if (closes === undefined) return character === undefined ? null : fault("end");
-      if (character !== ",") return fault("comma");
-      at++;
-      expect = closes === "}" ? "key" : "value";
-      before = "comma";
-    } else if (ends && before === "comma") {
-      return fault("member");
-    } else if (expect === "key") {
-      if (character !== '"') return fault("key");
-      if (!string()) return fault("string", begin);
-      listener?.key(text.slice(begin, at), begin);
-      skip(BLANKS);
-      if (text[at] !== ":") return fault("colon");
-      at++;
-      expect = "value";
-      before = null;
-    } else if (character === "[" || character === "{") {
-      if (open.length === depth) return fault("depth");
-      open.push(character === "[" ? "]" : "}");
-      at++;
-      listener?.open(character, begin);
-      expect = character === "[" ? "value" : "key";
-      before = "bracket";
-    } else {
-      if (character === '"' ? !string() : !skip(LITERAL))
-        return fault(character === '"' ? "string" : "value", begin);
-      listener?.scalar(text.slice(begin, at), begin);
-      expect = "after";
-      before = null;
+interface ScanOptions {
+  /** Arrays and objects inside one another that are not too many. */
+  depth: number;
+  /** Where the text begins. */
+  from?: number;
+  listener?: JsonListener;
+}
+
+/** The first fault of a text; `null`: it is JSON. */
+export const scanJson = (text: string, options: ScanOptions): JsonFault | null =>
+  new Scan(text, options).run();
+
+/** The last sign before a place; `start`: a colon, or nothing. */
+type Before = "start" | "bracket" | "comma" | "value";
+
+/** Each reader of a sign returns what it has read, or the fault. */
+class Scan {
+  readonly #text: string;
+  readonly #depth: number;
+  readonly #listener: JsonListener | undefined;
+  readonly #open: ("]" | "}")[] = [];
+  #at: number;
+
+  constructor(text: string, { depth, from = 0, listener }: ScanOptions) {
+    this.#text = text;
+    this.#depth = depth;
+    this.#at = from;
+    this.#listener = listener;
+  }
+
+  run(): JsonFault | null {
+    let before: Before = "start";
+    for (;;) {
+      this.#skip(BLANKS);
+      if (before === "value" && this.#open.length === 0)
+        return this.#at === this.#text.length ? null : this.#fault("end");
+      const read = this.#next(before);
+      if (typeof read === "object") return read;
+      before = read;
     }
+  }
+
+  #next(before: Before): Before | JsonFault {
+    const character = this.#text[this.#at];
+    const closes = this.#open.at(-1);
+    if (before !== "start" && character === closes)
+      return before === "comma" ? this.#fault("member") : this.#close();
+    if (before === "value") return this.#take(",") ? "comma" : this.#fault("comma");
+    if (before !== "start" && closes === "}") return this.#key();
+    return character === "[" || character === "{" ? this.#bracket(character) : this.#scalar();
+  }
+
+  #close(): Before {
+    this.#open.pop();
+    this.#at++;
+    this.#listener?.close(this.#at);
+    return "value";
+  }
+
+  #key(): Before | JsonFault {
+    const begin = this.#at;
+    if (this.#text[begin] !== '"') return this.#fault("key");
+    if (!this.#skipString()) return this.#fault("string", begin);
+    this.#listener?.key(this.#text.slice(begin, this.#at), begin);
+    this.#skip(BLANKS);
+    return this.#take(":") ? "start" : this.#fault("colon");
+  }
+
+  #bracket(bracket: "[" | "{"): Before | JsonFault {
+    if (this.#open.length === this.#depth) return this.#fault("depth");
+    this.#open.push(bracket === "[" ? "]" : "}");
+    this.#listener?.open(bracket, this.#at);
+    this.#at++;
+    return "bracket";
+  }
+
+  #scalar(): Before | JsonFault {
+    const begin = this.#at;
+    const isString = this.#text[begin] === '"';
+    if (isString ? !this.#skipString() : !this.#skip(LITERAL))
+      return this.#fault(isString ? "string" : "value", begin);
+    this.#listener?.scalar(this.#text.slice(begin, this.#at), begin);
+    return "value";
+  }
+
+  /** Whether this sign is here; it is skipped. */
+  #take(sign: string): boolean {
+    const isHere = this.#text[this.#at] === sign;
+    if (isHere) this.#at++;
+    return isHere;
+  }
+
+  /** The same for a pattern, which may match nothing. */
+  #skip(pattern: RegExp): boolean {
+    pattern.lastIndex = this.#at;
+    const length = pattern.exec(this.#text)?.[0].length ?? 0;
+    this.#at += length;
+    return length > 0;
+  }
+
+  /** Skips a string, or its part before the fault. */
+  #skipString(): boolean {
+    this.#at++;
+    // One pattern for the whole string would keep a backtracking state per character, and fail on long strings.
+    do this.#skip(PLAIN);
+    while (this.#skip(ESCAPE));
+    return this.#take('"');
+  }
+
+  #fault(expected: JsonFault["expected"], begin = this.#at): JsonFault {
+    return { offset: this.#at, at: begin, expected, closes: this.#open.at(-1) ?? null };
   }
 }
 
