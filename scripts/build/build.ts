@@ -7,7 +7,7 @@ import { lastRetirement } from "../../src/model/registry/retirements.ts";
 import { withoutFolder } from "../../src/skill/assemble.ts";
 import { blocksServing } from "../../src/skill/blocking-findings.ts";
 import { type CatalogBundle, claimAddress, makeCatalog } from "../../src/skill/bundle.ts";
-import type { Diagnostic, Manifest } from "../../src/skill/manifest.ts";
+import type { Diagnostic } from "../../src/skill/manifest.ts";
 import { RouteTable } from "../../src/skill/route.ts";
 import { overridesOf } from "../../src/skill/tools-json/overrides.ts";
 import { NO_SIGNATURES } from "../../src/skill/trust.ts";
@@ -109,18 +109,18 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
     options,
   );
   for (const { root, rootContext, scan } of scans) {
+    const build = (folder: SkillFolder) => buildFolder(folder, rootContext, surroundings, options);
     const outcomes = await mapLimited(scan.skills, async (folder, i) => {
       // Reading a folder blocks, so the build lets other work of this process run now and then.
       if (i % BLOCK === 0) await setImmediate();
-      return buildFolder(folder, rootContext, surroundings, options);
+      return build(folder);
     });
     for (const { folder, diagnostic } of scan.refused) {
       outcomes.push(without(folder, [diagnostic]));
     }
     outcomes.push(...vanished(root, scan, outcomes, options));
     diagnostics.push(...scan.diagnostics.map((diagnostic) => ({ root, diagnostic })));
-    const again = (folder: SkillFolder) => buildFolder(folder, rootContext, surroundings, options);
-    perRoot.push(await withNamespaces(outcomes, options, again));
+    perRoot.push(await withNamespaces(outcomes, options, build));
   }
   const all = perRoot.flat();
   options.cache?.keep([...scans.flatMap(({ scan }) => scan.skills), ...all.map(({ folder }) => folder)]);
@@ -195,40 +195,31 @@ function chooseServed(
 ): BuiltSkill[] {
   const table = new RouteTable();
   const served: BuiltSkill[] = [];
-  const candidates = perRoot.map((outcomes) =>
-    outcomes.map((outcome) => ({ outcome, current: currentOf(outcome, options) })),
+  const candidates = perRoot.flatMap((outcomes, root) =>
+    outcomes.flatMap((outcome) => {
+      const current = currentOf(outcome, options);
+      return current === null ? [] : [{ root, outcome, current, slug: current.card.slug }];
+    }),
   );
-  const later = candidates.map(
-    (_, i) =>
-      new Map(
-        candidates
-          .slice(i + 1)
-          .flat()
-          .flatMap(({ outcome, current }) =>
-            current === null ? [] : [[current.card.slug, outcome.folder] as const],
-          ),
-      ),
-  );
-  for (const [i, list] of candidates.entries()) {
-    for (const { outcome, current } of list) {
-      if (current === null) continue;
-      const { folder, positions } = outcome;
-      const by = later[i]?.get(current.card.slug);
-      if (by !== undefined) {
-        diagnostics.push({ root: folder.root, diagnostic: replaced(folder, current.card.slug, by, options) });
-        continue;
-      }
-      const address = (manifest: Manifest) =>
-        claimAddress(table, { folder: folder.name, file: folder.file, manifest, positions });
-      const conflict = address(current.manifest);
-      if (conflict === null) {
-        served.push(current);
-        continue;
-      }
-      diagnostics.push({ root: folder.root, diagnostic: conflict });
-      const fallback = current === outcome.skill ? lastGood(outcome, options, [conflict]) : null;
-      if (fallback !== null && address(fallback.manifest) === null) served.push(fallback);
+  const last = new Map(candidates.map((candidate) => [candidate.slug, candidate]));
+  for (const { root, outcome, current, slug } of candidates) {
+    const { folder, positions } = outcome;
+    const by = last.get(slug);
+    if (by !== undefined && by.root > root) {
+      const diagnostic = replaced(folder, slug, by.outcome.folder, options);
+      diagnostics.push({ root: folder.root, diagnostic });
+      continue;
     }
+    const conflictOf = ({ manifest }: BuiltSkill) =>
+      claimAddress(table, { folder: folder.name, file: folder.file, manifest, positions });
+    const conflict = conflictOf(current);
+    if (conflict === null) {
+      served.push(current);
+      continue;
+    }
+    diagnostics.push({ root: folder.root, diagnostic: conflict });
+    const fallback = current === outcome.skill ? lastGood(outcome, options, [conflict]) : null;
+    if (fallback !== null && conflictOf(fallback) === null) served.push(fallback);
   }
   return served;
 }
@@ -327,41 +318,22 @@ const MOST_NAMED = 20;
 
 /** One finding for all skills of a root that got other slugs. @param first the one whose file it names */
 function slugsInUse({ folder }: Outcome, moved: ReadonlyMap<Outcome, MovedTo>): Diagnostic {
-  const cases = [...moved].map(
-    ([
-      {
-        folder: { within },
-        skill,
-      },
-      { slug, holder },
-    ]) => {
-      const wanted = skill?.card.slug ?? "";
-      return {
-        wanted,
-        slug,
-        text: `${holder.within === "" ? "the root" : holder.within} is served under it, ${within} as ${slug}`,
-      };
-    },
-  );
-  const [only, ...more] = cases;
-  const named = cases.slice(0, MOST_NAMED).map(({ wanted, text }) => `${wanted}: ${text}`);
-  const left = cases.length - named.length;
-  const message =
+  const cases = Array.from(moved, ([{ folder: own, skill }, { slug, holder }]) => {
+    const other = holder.within === "" ? "the root" : holder.within;
+    return `${skill?.card.slug}: ${other} is served under it, ${own.within} as ${slug}`;
+  });
+  const named = cases.slice(0, MOST_NAMED).join("; ");
+  const left = cases.length - MOST_NAMED;
+  const finding = { skill: folder.name, file: folder.file, field: "name" };
+  const [{ slug = "" } = {}, ...more] = moved.values();
+  const [message, hint] =
     more.length === 0
-      ? `Two skills have the slug ${only?.wanted}: ${only?.text}.`
-      : `${cases.length} skills have slugs that others have: ${named.join("; ")}${left > 0 ? `; and ${left} more` : ""}.`;
-  return {
-    level: "warning",
-    code: "slug_in_use",
-    skill: folder.name,
-    file: folder.file,
-    field: "name",
-    message,
-    hint:
-      more.length === 0
-        ? `Call it /${only?.slug}, or rename one of the two.`
-        : "Call them by these slugs, or rename them.",
-  };
+      ? [`Two skills have the slug ${named}.`, `Call it /${slug}, or rename one of the two.`]
+      : [
+          `${cases.length} skills have slugs that others have: ${named}${left > 0 ? `; and ${left} more` : ""}.`,
+          "Call them by these slugs, or rename them.",
+        ];
+  return { level: "warning", code: "slug_in_use", ...finding, message, hint };
 }
 
 /** What is wrong with the folders of stale skills, by slug. */

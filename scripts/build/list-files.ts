@@ -7,7 +7,7 @@ import { type IgnoreLevel, isIgnored, parseIgnore } from "../../src/skill/ignore
 import type { Diagnostic } from "../../src/skill/manifest.ts";
 import { byteOrder } from "../../src/skill/path.ts";
 import { PACK_LIMITS } from "../../src/skill/tar.ts";
-import { reasonOf } from "../system-error.ts";
+import { isSystemError, reasonOf } from "../system-error.ts";
 import {
   orNull,
   outsideTarget,
@@ -135,6 +135,13 @@ function withoutStats(folder: SkillFolder, path: string, absolute: string, link:
 export function fileUnreadable(folder: SkillFolder, path: string, refusal: unknown): Diagnostic {
   const message = `The file ${path} cannot be read: ${reasonOf(refusal)}.`;
   return finding(folder, path, "error", "file_unreadable", message, UNREADABLE_HINT);
+}
+
+/** The finding about the one of these files that this error names. @throws the error if it names none */
+export function refusedFile(folder: SkillFolder, found: readonly FoundFile[], error: unknown): Diagnostic {
+  const file = isSystemError(error) ? found.find(({ absolute }) => absolute === error.path) : undefined;
+  if (file === undefined) throw error;
+  return fileUnreadable(folder, file.path, error);
 }
 
 const UNREADABLE_HINT = "Change its owner or its permissions, or list it in .hullignore.";

@@ -61,20 +61,19 @@ class Owners {
   constructor({ file, root }: ProjectModels) {
     for (const name of SHIPPED.names) this.#providers.set(name, "Hull itself");
     for (const name of SHIPPED.key_variables) this.#keys.set(name, "a provider of Hull's own");
-    for (const [layer, owner] of [
-      [file, "HULL_PROVIDERS_CONFIG"],
-      [root, "the project's hull.toml"],
-    ] as const) {
-      for (const [name, fields] of Object.entries(layer.llm?.providers ?? {})) {
-        this.#providers.set(name, owner);
-        for (const variable of keyVariables(name, fields)) this.#keys.set(variable, `a provider of ${owner}`);
-      }
+    this.#note(file, "HULL_PROVIDERS_CONFIG");
+    this.#note(root, "the project's hull.toml");
+  }
+
+  #note(layer: Layer, owner: string): void {
+    for (const [name, fields] of Object.entries(layer.llm?.providers ?? {})) {
+      this.#providers.set(name, owner);
+      for (const variable of keyVariables(name, fields)) this.#keys.set(variable, `a provider of ${owner}`);
     }
   }
 
   claim(folder: string, layer: Layer): Fault | null {
-    const own = Object.entries(layer.llm?.providers ?? {});
-    for (const [name, fields] of own) {
+    for (const [name, fields] of Object.entries(layer.llm?.providers ?? {})) {
       const owner = this.#providers.get(name);
       if (owner !== undefined) {
         return {
@@ -91,11 +90,7 @@ class Owners {
         };
       }
     }
-    for (const [name, fields] of own) {
-      this.#providers.set(name, `the skill folder ${folder}`);
-      for (const variable of keyVariables(name, fields))
-        this.#keys.set(variable, `a provider of the skill folder ${folder}`);
-    }
+    this.#note(layer, `the skill folder ${folder}`);
     return null;
   }
 }

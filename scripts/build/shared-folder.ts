@@ -7,12 +7,12 @@ import { existsSync } from "node:fs";
 import { basename, join, relative, resolve, sep } from "node:path";
 import type { RecordExtras, SourceFile } from "../../src/skill/bundle.ts";
 import { decodeText, skillFileName } from "../../src/skill/file-text.ts";
+import { present } from "../../src/skill/json.ts";
 import { relativeLinks } from "../../src/skill/lint.ts";
 import type { BundledFile, Diagnostic, PluginOfSkill } from "../../src/skill/manifest.ts";
 import { pluginPath } from "../../src/skill/path.ts";
 import { packTar } from "../../src/skill/tar.ts";
-import { isSystemError } from "../system-error.ts";
-import { fileUnreadable, listFiles } from "./list-files.ts";
+import { listFiles, refusedFile } from "./list-files.ts";
 import { inspectRoot } from "./scan.ts";
 import type { FoundFile, SkillFolder } from "./skill-folder.ts";
 import { MAX_SKILL_BYTES, readSources } from "./sources.ts";
@@ -34,24 +34,16 @@ export function locationOf(
   shared: SharedFolder | null,
 ): Pick<RecordExtras, "plugin" | "namespace"> {
   const { plugin, namespace } = folder;
+  if (plugin === undefined) return present({ namespace });
+  const { name, servers } = plugin;
+  const further = { mcp_servers: servers.map((server) => server.name), folder: shared && inRecord(shared) };
   return {
-    ...(namespace === undefined ? {} : { namespace }),
-    ...(plugin === undefined
-      ? {}
-      : {
-          plugin: {
-            name: plugin.name,
-            skill: withinPlugin(folder),
-            ...(plugin.servers.length === 0 ? {} : { mcp_servers: plugin.servers.map(({ name }) => name) }),
-            ...(shared === null ? {} : { folder: inRecord(shared) }),
-          },
-        }),
+    ...present({ namespace }),
+    plugin: { name, skill: withinPlugin(folder), ...present(further) },
   };
 }
 
-function inRecord({ pack, files, linked }: SharedFolder): NonNullable<PluginOfSkill["folder"]> {
-  return { pack, files, ...(linked === undefined ? {} : { linked }) };
-}
+const inRecord = ({ bytes: _, ...folder }: SharedFolder): NonNullable<PluginOfSkill["folder"]> => folder;
 
 /**
  * Whether a link leads to a file of the skill next to this one, as it does in runs that have both.
@@ -128,11 +120,9 @@ export async function sharedFolder(
     };
     return { folder: null, stamp, sought, diagnostics: [...faults, finding] };
   }
-  const sources = await readSources(found).catch((error: unknown): Diagnostic => {
-    const file = isSystemError(error) ? found.find(({ absolute }) => absolute === error.path) : undefined;
-    if (file === undefined) throw error;
-    return fileUnreadable(wholeOf(folder), file.path, error);
-  });
+  const sources = await readSources(found).catch((error: unknown) =>
+    refusedFile(wholeOf(folder), found, error),
+  );
   if (!Array.isArray(sources))
     return { folder: null, stamp, sought, diagnostics: [...faults, ...faultsOf(folder, [sources])] };
   const bytes = packTar(sources);

@@ -22,11 +22,10 @@ import type { SignaturePolicy } from "../../src/skill/trust.ts";
 import { PLUGIN_PART, workingParts } from "../../src/skill/working-parts.ts";
 import { CommandError, EXIT } from "../command.ts";
 import { type ProjectModels, projectModelRegistry, projectProviders } from "../models.ts";
-import { isSystemError } from "../system-error.ts";
 import { buildHandler } from "./handlers.ts";
 import { bundleHooks } from "./hooks.ts";
 import { TYPED_FILE } from "./is-skill.ts";
-import { fileUnreadable, listFiles } from "./list-files.ts";
+import { listFiles, refusedFile } from "./list-files.ts";
 import { checkModels } from "./model-findings.ts";
 import { locationOf, type SharedFolder, sharedFolder } from "./shared-folder.ts";
 import type { FoundFile, RootContext, SkillFolder } from "./skill-folder.ts";
@@ -114,10 +113,24 @@ export async function readSkill(
   try {
     return await readFiles(folder, found, diagnostics, models);
   } catch (error) {
-    const file = isSystemError(error) ? found.find(({ absolute }) => absolute === error.path) : undefined;
-    if (file === undefined) throw error;
-    return without(folder, [...diagnostics, fileUnreadable(folder, file.path, error)]);
+    return without(folder, [...diagnostics, refusedFile(folder, found, error)]);
   }
+}
+
+function sizeFault({ name, file }: SkillFolder, found: readonly FoundFile[]): Diagnostic | null {
+  const total = found.reduce((sum, { stats }) => sum + stats.size, 0);
+  const entries = new Set(found.flatMap(({ path }) => withFolders(path))).size;
+  const finding = (holds: string): Diagnostic => ({
+    level: "error",
+    code: "skill_too_large",
+    skill: name,
+    file,
+    message: `The folder holds ${holds} can be bundled.`,
+    hint: "List what the skill does not need in .hullignore.",
+  });
+  if (total > MAX_SKILL_BYTES) return finding(`${total} bytes; at most ${MAX_SKILL_BYTES} (256 MiB)`);
+  if (entries <= PACK_LIMITS.entries) return null;
+  return finding(`${entries} files and folders; at most ${PACK_LIMITS.entries}`);
 }
 
 /** A path, and those of the folders around it. */
@@ -130,25 +143,8 @@ async function readFiles(
   diagnostics: Diagnostic[],
   { modelRegistry, providers, terms: { signatures, provided, project, retired } }: Models,
 ): Promise<Outcome> {
-  const total = found.reduce((sum, file) => sum + file.stats.size, 0);
-  const entries = new Set(found.flatMap(({ path }) => withFolders(path))).size;
-  const holds =
-    total > MAX_SKILL_BYTES
-      ? `${total} bytes; at most ${MAX_SKILL_BYTES} (256 MiB)`
-      : entries > PACK_LIMITS.entries
-        ? `${entries} files and folders; at most ${PACK_LIMITS.entries}`
-        : null;
-  if (holds !== null) {
-    const tooLarge: Diagnostic = {
-      level: "error",
-      code: "skill_too_large",
-      skill: folder.name,
-      file: folder.file,
-      message: `The folder holds ${holds} can be bundled.`,
-      hint: "List what the skill does not need in .hullignore.",
-    };
-    return without(folder, [...diagnostics, tooLarge]);
-  }
+  const tooLarge = sizeFault(folder, found);
+  if (tooLarge !== null) return without(folder, [...diagnostics, tooLarge]);
   const location = { folder: folder.name, file: folder.file };
   const typed = await expandTyped(folder.path, await readSources(found), location, signatures);
   const { files, described, locations } = typed;
