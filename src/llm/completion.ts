@@ -1,5 +1,6 @@
 /** `POST /llm/completion`: the continuation, and the chat that asks for it if the provider has no completions. */
 import { InvalidRequest } from "../errors/llm.ts";
+import { present } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import type { CallInput } from "./prepare.ts";
 
@@ -22,12 +23,11 @@ export function completionCall({ prefix, suffix, system, options }: CompletionIn
     const detail = "messages is not for completions: prefix and suffix say what to complete.";
     throw new InvalidRequest({ option: "messages", detail });
   }
-  const completion = { prefix, ...(suffix === null || suffix === "" ? {} : { suffix }) };
   const after = suffix === null || suffix === "" ? "" : `\n\n<after_gap>\n${suffix}\n</after_gap>`;
   return {
     prompt: `<before_gap>\n${prefix}\n</before_gap>${after}`,
     system: system === null ? INSTRUCTION : `${system}\n\n${INSTRUCTION}`,
     options,
-    completion,
+    completion: { prefix, ...present({ suffix }) },
   };
 }

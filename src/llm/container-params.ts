@@ -75,8 +75,8 @@ export function readContainer(
 ): ContainerParams | null {
   if (given === undefined || given === null) return null;
   if (typeof given === "string") return { id: given, skills: [], includes_files: false };
-  const { id = null, skills: listed = null, injection = null } = given;
-  const list = listed ?? [];
+  const { id = null, injection = null } = given;
+  const list = given.skills ?? [];
   const most = betas.includes(SKILLS_BETA) ? MOST_SKILLS_OF_BETA : MOST_SKILLS;
   if (list.length > most) {
     throw wrong("container.skills", `${list.length} skills; at most ${most} are accepted`);

@@ -13,7 +13,7 @@ import {
   textOfBlocks,
 } from "../engine/messages.ts";
 import { toolCall } from "../model/provider-document.ts";
-import { isObject } from "../skill/json.ts";
+import { defined, isObject } from "../skill/json.ts";
 import type { Json } from "../skill/manifest.ts";
 import { blockShape, publicBlock } from "./blocks.ts";
 import { wrong } from "./members.ts";
@@ -101,11 +101,12 @@ export function readMessages(list: readonly PublicMessage[], option = "messages"
         break;
       case "user": {
         const parts = contentParts(message.content);
+        const results = parts.filter((part) => part.type === "tool_result");
         addResults(
           messages,
-          parts.flatMap((part) => (part.type === "tool_result" ? [resultOf(part, names)] : [])),
+          results.map((part) => resultOf(part.tool_use_id, part, names)),
         );
-        const own = parts.flatMap((part) => (part.type === "tool_result" ? [] : [readPart(part, at)]));
+        const own = parts.filter((part) => part.type !== "tool_result").map((part) => readPart(part, at));
         if (own.length > 0) messages.push({ role: "user", content: own });
         break;
       }
@@ -116,10 +117,8 @@ export function readMessages(list: readonly PublicMessage[], option = "messages"
         break;
       }
       case "tool": {
-        const { tool_call_id, name, content, is_error } = message;
-        const part = { type: "tool_result" as const, tool_use_id: tool_call_id, content: content ?? null };
-        const result = resultOf({ ...part, is_error: is_error ?? false }, names);
-        addResults(messages, [name === undefined ? result : { ...result, name }]);
+        const result = resultOf(message.tool_call_id, message, names);
+        addResults(messages, [{ ...result, ...defined({ name: message.name }) }]);
         break;
       }
     }
@@ -183,15 +182,11 @@ function assistantBlocks(message: PublicMessage & { role: "assistant" }, index: 
 }
 
 function resultOf(
-  part: PublicPart & { type: "tool_result" },
+  call_id: string,
+  { content = null, is_error = false }: { content?: Json; is_error?: boolean },
   names: ReadonlyMap<string, string>,
 ): ToolResultMessage {
-  return {
-    call_id: part.tool_use_id,
-    name: names.get(part.tool_use_id) ?? "",
-    content: resultText(part.content ?? null),
-    is_error: part.is_error ?? false,
-  };
+  return { call_id, name: names.get(call_id) ?? "", content: resultText(content), is_error };
 }
 
 /** A tool's result in the form for the model: a string unchanged, `null` as `null`, anything else as JSON. */
@@ -210,15 +205,11 @@ function readPart(part: Exclude<PublicPart, { type: "tool_result" }>, at: string
     case "text":
       return part;
     case "image":
-      return {
-        type: "image",
-        ...(part.detail === undefined ? {} : { detail: part.detail }),
-        ...media(part, at),
-      };
+      return { type: "image", ...defined({ detail: part.detail }), ...media(part, at) };
     case "document":
       return {
         type: "document",
-        ...(part.filename === undefined ? {} : { filename: part.filename }),
+        ...defined({ filename: part.filename }),
         ...media({ media_type: "application/pdf", ...part }, at),
       };
     case "audio": {

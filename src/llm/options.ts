@@ -136,16 +136,15 @@ export function readOptions(
   for (const [name, value] of Object.entries(given)) {
     if (faults.length >= MAX_FAULTS) return { faults };
     if (value === null) continue;
+    const path = `options.${name}`;
     if (names.has(name)) known[name] = STRUCTURES.has(name) ? withoutNulls(value) : value;
-    else if (isProvider(name)) {
-      if (isObject(value)) {
-        own[name] = value;
-        faults.push(...reservedIn(name, value));
-      } else faults.push({ path: `options.${name}`, message: `options.${name} must be an object` });
-    } else {
+    else if (!isProvider(name)) {
       const message = `there is no option "${name}"${suggestion(name, [...names, ...further])}`;
-      faults.push({ path: `options.${name}`, message });
-    }
+      faults.push({ path, message });
+    } else if (isObject(value)) {
+      own[name] = value;
+      faults.push(...reservedIn(path, value));
+    } else faults.push({ path, message: `${path} must be an object` });
   }
   const parsed = parseSparse(schema(), known);
   if (!parsed.success) faults.push(...faultsIn(parsed.error, known, ["options"]));
@@ -164,11 +163,11 @@ function inMilliseconds({ timeout, idle_timeout, ...options }: z.infer<typeof ca
   };
 }
 
-/** The parts that a caller may not add to a provider's request. */
-function reservedIn(provider: string, part: JsonObject): Fault[] {
+/** The members that a caller may not add to a provider's request. @param option that holds them */
+function reservedIn(option: string, part: JsonObject): Fault[] {
   return reservedMembers(part).map(({ path, reason }) => {
-    const option = `options.${provider}.${path}`;
-    return { path: option, message: `${option} cannot be set: ${reason}` };
+    const member = `${option}.${path}`;
+    return { path: member, message: `${member} cannot be set: ${reason}` };
   });
 }
 

@@ -2,7 +2,7 @@
 import * as z from "zod/mini";
 import type { Thinking } from "../engine/messages.ts";
 import { isObject } from "../skill/json.ts";
-import type { Json } from "../skill/manifest.ts";
+import type { Json, JsonObject } from "../skill/manifest.ts";
 
 const FORMS =
   'true, false, "enabled", "adaptive", "low", "medium", "high", "off", {budget_tokens}, {enabled: false} or {mode, budget_tokens?, level?, adaptive?}';
@@ -32,8 +32,11 @@ function formOf(value: unknown): Thinking | null | undefined {
   }
   const level = levelOf(value);
   if (level !== undefined) return { mode: "effort", level };
-  if (!isObject(value)) return undefined;
-  const { mode, budget_tokens, enabled, level: named, adaptive, ...rest } = value;
+  return isObject(value) ? formOfObject(value) : undefined;
+}
+
+function formOfObject(given: JsonObject): Thinking | null | undefined {
+  const { mode, budget_tokens, enabled, level, adaptive, ...rest } = given;
   if (Object.keys(rest).length > 0) return undefined;
   if (adaptive !== undefined && (adaptive !== true || mode !== "effort")) return undefined;
   if (enabled === false) return null;
@@ -41,11 +44,11 @@ function formOf(value: unknown): Thinking | null | undefined {
   switch (mode) {
     case undefined:
     case "enabled":
-      return named === undefined ? withBudget(budget_tokens) : undefined;
+      return level === undefined ? withBudget(budget_tokens) : undefined;
     case "adaptive":
-      return named === undefined && budget_tokens === undefined ? { mode } : undefined;
+      return level === undefined && budget_tokens === undefined ? { mode } : undefined;
     case "effort": {
-      const chosen = levelOf(named ?? "medium");
+      const chosen = levelOf(level ?? "medium");
       if (chosen === undefined || budget_tokens !== undefined) return undefined;
       return { mode, level: chosen, ...(adaptive === true ? { adaptive } : {}) };
     }

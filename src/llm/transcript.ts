@@ -135,15 +135,13 @@ export function turnEvents(turn: ModelTurn, ids: IdSource): TranscriptEvent[] {
     tool_calls: calledTools(turn.blocks),
     ...(summary === "" ? {} : { thinking_summary: summary }),
   };
-  const by = { role: "assistant" as const };
+  const role = "assistant";
+  const thoughts = Object.entries({ private_reasoning: reasoning, thinking_summary: summary });
   return [
-    extraEvent("provider_payload", { ...by, visibility: "internal", text: "", metadata: payload }, ids),
-    ...(reasoning === ""
-      ? []
-      : [extraEvent("private_reasoning", { ...by, visibility: "private", text: reasoning }, ids)]),
-    ...(summary === ""
-      ? []
-      : [extraEvent("thinking_summary", { ...by, visibility: "private", text: summary }, ids)]),
+    extraEvent("provider_payload", { role, visibility: "internal", text: "", metadata: payload }, ids),
+    ...thoughts
+      .filter(([, text]) => text !== "")
+      .map(([kind, text]) => extraEvent(kind, { role, visibility: "private", text }, ids)),
   ];
 }
 

@@ -6,7 +6,7 @@ import {
   type CompletionHead,
   completionHead,
   completionUsage,
-  reasoningOf,
+  sentBack,
   type WireChunk,
   wireCalls,
 } from "../../llm/openai-api/answer.ts";
@@ -63,7 +63,7 @@ class ChatChunks {
   finish(turn: ModelTurn, { excludesCached, further }: { excludesCached: boolean; further: object }): void {
     if (!this.#spoke) announce(turn, this.sink);
     void this.#answer.end();
-    const reasoning = reasoningOf(turn.blocks, false);
+    const reasoning = sentBack(turn.blocks);
     if (reasoning.reasoning_details !== undefined) this.#delta(reasoning);
     const refusal = refusalOf(turn.blocks);
     if (refusal !== null) this.#delta({ refusal });

@@ -16,6 +16,7 @@ import {
   textOfBlocks,
   type Usage,
 } from "../../engine/messages.ts";
+import { present } from "../../skill/json.ts";
 import { encodeBlock } from "../foreign-blocks.ts";
 import { openAiStop } from "../stop-words.ts";
 
@@ -64,13 +65,14 @@ export function completionUsage(usage: Usage, excludesCached: boolean): Completi
 
 export function completionOf(turn: ModelTurn, excludesCached: boolean, now: number): WireCompletion {
   const content = textOfBlocks(turn.blocks);
-  const calls = wireCalls(turn.blocks);
+  const reasoning = turn.blocks.map((block) => (isThought(block) ? block.text : "")).join("");
   const message: Answer = {
     role: "assistant",
     content: content === "" ? null : content,
     refusal: refusalOf(turn.blocks),
-    ...reasoningOf(turn.blocks, true),
-    ...(calls.length === 0 ? {} : { tool_calls: calls }),
+    ...present({ reasoning_content: reasoning }),
+    ...sentBack(turn.blocks),
+    ...present({ tool_calls: wireCalls(turn.blocks) }),
   };
   return {
     ...completionHead(turn.model, now),
@@ -89,21 +91,12 @@ const wireCall = ({ id, name, raw }: ToolCallBlock): ChatCompletionMessageFuncti
   function: { name, arguments: raw.trim() === "" ? "{}" : raw },
 });
 
-/** @param whole whether to include the text, which a stream has already sent */
-export function reasoningOf(blocks: readonly Block[], whole: boolean): Reasoning {
-  const text = whole ? blocks.map((block) => (isThought(block) ? block.text : "")).join("") : "";
-  const details = blocks.filter(mustGoBack);
-  return {
-    ...(text === "" ? {} : { reasoning_content: text }),
-    ...(details.length === 0
-      ? {}
-      : {
-          reasoning_details: details.map((block) => ({
-            type: "reasoning.encrypted",
-            data: encodeBlock(block),
-          })),
-        }),
-  };
+/** The blocks that the client sends back. */
+export function sentBack(blocks: readonly Block[]): Pick<Reasoning, "reasoning_details"> {
+  const details = blocks.filter(mustGoBack).map((block) => {
+    return { type: "reasoning.encrypted" as const, data: encodeBlock(block) };
+  });
+  return present({ reasoning_details: details });
 }
 
 export const isThought = (block: Block) => block.type === "reasoning" || block.type === "reasoning_summary";

@@ -1,6 +1,6 @@
 /** Transcripts that are created, forked and ended. Pure. */
 import * as z from "zod/mini";
-import { asJson } from "../../skill/json.ts";
+import { asJson, defined } from "../../skill/json.ts";
 import { anyJson } from "../../skill/json-shape.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { emptyTranscript, extraEvent, type IdSource, type Transcript } from "../transcript.ts";
@@ -20,7 +20,7 @@ export function noted(
 
 /** A new transcript without messages. */
 export function begun(metadata: JsonObject | undefined, ids: IdSource): Transcript {
-  return { ...emptyTranscript(ids()), ...(metadata === undefined ? {} : { metadata }) };
+  return { ...emptyTranscript(ids()), ...defined({ metadata }) };
 }
 
 /** A new transcript whose event says that it was reset. */
@@ -35,15 +35,11 @@ export function forked(
   ids: IdSource,
 ): Transcript {
   const { summary, archived_messages, visible_messages, ...rest } = source;
-  const gone = {
-    ...(archived_messages === undefined ? {} : { archived_messages }),
-    ...(visible_messages === undefined ? {} : { visible_messages }),
-  };
   const copy: Transcript = {
     ...rest,
     id: ids(),
-    ...(retain.messages ? gone : { messages: [], events: [] }),
-    ...(retain.summary && summary !== undefined ? { summary } : {}),
+    ...(retain.messages ? defined({ archived_messages, visible_messages }) : { messages: [], events: [] }),
+    ...(retain.summary ? defined({ summary }) : {}),
     metadata: { ...source.metadata, parent_id: source.id },
     state: "forked",
   };

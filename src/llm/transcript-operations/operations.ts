@@ -76,10 +76,7 @@ const OPERATIONS: Record<string, Operation> = {
   transcript: operation(metadata, (body, { ids }) => begun(body.metadata, ids)),
   from_messages: operation(
     () => ({ messages: z.array(messageShape), ...metadata() }),
-    ({ messages, metadata: own }, { ids }) => ({
-      ...fromMessages(messages, ids),
-      ...(own === undefined ? {} : { metadata: own }),
-    }),
+    ({ messages, ...own }, { ids }) => ({ ...fromMessages(messages, ids), ...own }),
   ),
   messages: look((transcript) => transcript?.messages ?? []),
   events: look((transcript, { ids }) => (transcript === null ? [] : eventsOf(transcript, ids))),
