@@ -142,10 +142,4 @@ function stored({ fingerprint, outcome }: Entry): StoredEntry {
   return { ...same, fingerprint, skill: skill && withoutSources(skill), positions: [...positions] };
 }
 
-function withoutSources({
-  folder: _,
-  contents: __,
-  ...skill
-}: BuiltSkill): NonNullable<StoredEntry["skill"]> {
-  return skill;
-}
+const withoutSources = ({ folder: _, contents: __, ...skill }: BuiltSkill): StoredEntry["skill"] => skill;

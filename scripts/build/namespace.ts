@@ -1,5 +1,6 @@
 /** The plugin of a skill, and the namespace that distinguishes it from others of the same name. */
 import { basename, relative, sep } from "node:path";
+import { present } from "../../src/skill/json.ts";
 import { slugify } from "../../src/skill/slug.ts";
 import { isWithin } from "./file-system.ts";
 import { type DeclaredPlugins, pluginOf, unreadableIn } from "./plugins.ts";
@@ -21,10 +22,8 @@ export function placed(folder: SkillFolder, declared: readonly DeclaredPlugins[]
   const pluginFolders = inPlugin.split(sep, 1)[0] === "skills" ? "" : foldersAbove(inPlugin);
   return {
     ...folder,
-    ...(plugin === null ? {} : { plugin }),
+    ...present({ plugin, namespace, pluginFolders }),
     ...(plugin === null && hidden ? { pluginUnreadable: true } : {}),
-    ...(namespace === "" ? {} : { namespace }),
-    ...(pluginFolders === "" ? {} : { pluginFolders }),
   };
 }
 

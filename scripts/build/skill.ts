@@ -11,6 +11,7 @@ import { blocksServing } from "../../src/skill/blocking-findings.ts";
 import type { Hash } from "../../src/skill/bundle.ts";
 import { Findings } from "../../src/skill/findings.ts";
 import type { HookReader } from "../../src/skill/hooks.ts";
+import { defined } from "../../src/skill/json.ts";
 import type { KnownProviders } from "../../src/skill/known-providers.ts";
 import type { Card, Diagnostic, Manifest, SkillTool } from "../../src/skill/manifest.ts";
 import type { ProvidedTools } from "../../src/skill/missing-tools.ts";
@@ -180,8 +181,7 @@ async function readFiles(
     handlers,
     workflows: readSkillGraph,
     signatures,
-    ...(folder.slug === undefined ? {} : { slug: folder.slug }),
-    ...(provided === undefined ? {} : { provided }),
+    ...defined({ slug: folder.slug, provided }),
   });
   const { positions, skill } = assembly;
   const broken = [...assembly.broken, ...(folder.pluginUnreadable === undefined ? [] : [PLUGIN_PART])];

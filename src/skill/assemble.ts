@@ -10,6 +10,7 @@ import { reportName } from "./file-findings.ts";
 import { skillFileName } from "./file-text.ts";
 import { Findings } from "./findings.ts";
 import { findHooks, type HookReader } from "./hooks.ts";
+import { defined, present } from "./json.ts";
 import { SHIPPED } from "./known-providers.ts";
 import type { Card, Diagnostic, SkillRecord } from "./manifest.ts";
 import { checkNamedTools, type ProvidedTools } from "./missing-tools.ts";
@@ -86,8 +87,8 @@ export async function assembleSkill(
   const byPath = new Map(files.map(({ path, bytes }) => [path, bytes]));
   const name = skillFileName(files.map(({ path }) => path)) ?? "SKILL.md";
   const content = byPath.get(name) ?? new Uint8Array();
-  const slug = options.slug === undefined ? {} : { slug: options.slug };
-  const parsed = parseManifest(content, { folder, file, files: byPath, providers, ...slug });
+  const slug = options.slug;
+  const parsed = parseManifest(content, { folder, file, files: byPath, providers, ...defined({ slug }) });
   const { manifest, body, positions } = parsed;
   const findings = new Findings(folder, file, positions);
   const diagnostics = findings.list;
@@ -102,29 +103,27 @@ export async function assembleSkill(
   }
   if (uploadedBy !== undefined) checkUploaded(findings, manifest, files);
   const signature = await checkSignature(findings, files, manifest, options, hash);
-  const read = hooks === undefined ? null : await findHooks(findings, files, hooks);
+  const read = hooks && (await findHooks(findings, files, hooks));
   const taken = manifest.llm?.tools.map(({ name }) => name) ?? [];
   const { tools, started, ...made } = await makeTools(findings, files, { keyVariables, taken }, makers);
-  const flows =
-    options.workflows === undefined ? null : await findWorkflows(findings, files, options.workflows, hash);
-  const workflows = flows?.workflows ?? [];
+  const flows = options.workflows && (await findWorkflows(findings, files, options.workflows, hash));
   const broken = brokenParts(made.broken, flows?.broken ?? []);
   if (options.provided !== undefined) checkNamedTools(findings, manifest, tools ?? [], options.provided);
   checkFileOutput(findings, { manifest, body, files, tools: tools ?? [], ...options.location });
   if (tools !== null) warnUndeclared(findings, { manifest, body, tools, files });
   if (diagnostics.some(blocksServing)) return { skill: null, positions, broken, diagnostics };
-  const kept = withoutFolder(diagnostics, file, manifest.slug);
-  const hookModule = read === null ? null : { sha256: await hash(read.bytes), bytes: read.bytes };
+  const hookModule = read && { sha256: await hash(read.bytes), bytes: read.bytes };
   const extras: RecordExtras = {
-    ...(hookModule === null || read === null
-      ? {}
-      : { hooks: { module: hookModule.sha256, exports: read.exports } }),
+    ...present({
+      hooks: read && hookModule && { module: hookModule.sha256, exports: read.exports },
+      workflows: flows?.workflows,
+      diagnostics: withoutFolder(diagnostics, file, manifest.slug),
+      signature,
+      uploaded_by: uploadedBy,
+      stored: options.stored,
+    }),
+    // A tools.json without tools counts, too.
     ...(tools === null ? {} : { tools }),
-    ...(workflows.length === 0 ? {} : { workflows }),
-    ...(kept.length === 0 ? {} : { diagnostics: kept }),
-    ...(signature === null ? {} : { signature }),
-    ...(uploadedBy === undefined ? {} : { uploaded_by: uploadedBy }),
-    ...(options.stored === undefined ? {} : { stored: options.stored }),
     ...options.location,
   };
   const bundle = await makeRecord(manifest, body, files, hash, extras, started);
@@ -135,7 +134,7 @@ export async function assembleSkill(
     recordJson: bundle.json,
     pack: bundle.pack,
     blob: bytes === undefined ? null : { sha256: await hash(bytes), bytes },
-    modules: hookModule === null ? made.modules : [hookModule, ...made.modules],
+    modules: hookModule ? [hookModule, ...made.modules] : made.modules,
     card: card(bundle.record, bundle.digest),
   };
   return { skill, positions, broken, diagnostics };
