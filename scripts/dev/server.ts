@@ -88,147 +88,187 @@ async function checkInstalled(): Promise<void> {
   );
 }
 
-/** Builds, starts everything and publishes. If a later step fails, everything started is stopped again. */
-export async function startServer(options: ServerOptions): Promise<LocalServer> {
-  const { project, stateDir, host } = options;
-  const port = await freePort(host, options.port);
-  const settings = await readSettings(project.dir);
-  const files = await loadEnvironment(project.dir, {});
-  const bindings = await bindingNames(REPO_DIR);
-  // Refuses wrong settings that no skill can change before anything starts.
-  const own = workerVariables(files, process.env, [], []);
-  if (!LOOPBACK.has(host)) checkReachable(options, own.get("HULL_ADMIN_KEY") || undefined);
-  checkVariables(own, files, bindings);
-  if (!options.direct) await checkInstalled();
-  const stops: (() => Promise<void> | void)[] = [];
-  /** Ends everything, also after one of them could not be ended. @throws what the first of those threw */
-  const stop = async (): Promise<void> => {
+/** What a start does once its settings are right. */
+interface Preparation {
+  port: number;
+  settings: Awaited<ReturnType<typeof readSettings>>;
+  /** Content of `.env` and `.dev.vars`. */
+  files: ReadonlyMap<string, string>;
+  /** Names of the Worker's bindings. */
+  bindings: ReadonlySet<string>;
+}
+
+/** The started parts of a server, in the order of their start. */
+class Parts {
+  readonly #stops: (() => Promise<void> | void)[] = [];
+
+  /** @param stop ends the part */
+  add(stop: () => Promise<void> | void): void {
+    this.#stops.push(stop);
+  }
+
+  /** Stops all, the last one first, also after one of them could not be stopped. @throws what the first of those threw */
+  async stop(): Promise<void> {
     const failures: unknown[] = [];
-    for (const end of stops.splice(0).reverse()) {
+    for (const stop of this.#stops.splice(0).reverse()) {
       try {
-        await end();
+        await stop();
       } catch (error) {
         failures.push(error);
       }
     }
     if (failures.length > 0) throw failures[0];
-  };
-  stops.push(await lockState(stateDir));
+  }
+}
+
+/** Builds, starts everything and publishes. If a later step fails, everything started is stopped again. */
+export async function startServer(options: ServerOptions): Promise<LocalServer> {
+  const prepared = await prepare(options);
+  const parts = new Parts();
   try {
-    // Bundles the Worker and starts the runner while the skills are built.
-    const direct = options.direct || !options.front;
-    const bundle = direct ? workerFolder(join(stateDir, "bundle")) : null;
-    bundle?.catch(() => {});
-    const ownRunner = project.config.runner.url === null ? ownRunnerOf(options) : null;
-    ownRunner?.catch(() => {});
-    stops.push(async () => (await ownRunner?.catch(() => null))?.stop());
-    const builder = new Builder(project, options.cache);
-    const first = await builder.build((folders) =>
-      options.onPhase?.(`Building ${counted(folders, "skill")} …`),
-    );
-    options.onPhase?.("Starting the Worker and the runner …");
-    const watch = new SkillWatch(options.watch ? project.roots : null, stateDir, first.imported);
-    stops.push(() => watch.stop());
-    const layers = [project.models.file, ...first.packages, project.models.root];
-    const variablesFor = (skills: readonly BuiltSkill[]): Map<string, string> =>
-      workerVariables(files, process.env, skills, layers, project.config);
-    const variables = variablesFor(first.skills);
-    warnOfShortSecrets(variables, options.onLine);
-    // wrangler itself prints each request's URL, whatever the client put there.
-    const secrets = [...SECRET_VARIABLES, ...layers.flatMap(keyVariablesOf)];
-    const redactor = new Redactor(secrets.flatMap((name) => variables.get(name) ?? []));
-    const onModelLine = (line: string): void => options.onLine(redactor.text(line), "hull");
-    stops.push(
-      await startStandIns(options.models ?? {}, { variables, layers, redactor, onLine: onModelLine }),
-    );
-    if (!variables.has("HULL_SECRET_KEY")) variables.set("HULL_SECRET_KEY", await secretKey(stateDir));
-    const runner = ownRunner === null ? namedRunner(options, variables) : await ownRunner;
-    if (ownRunner === null) stops.push(warnOfRunner(runner, options.onLine));
-    const models = modelVariables(first.packages, project.models);
-    setLocalVariables(variables, options, runner, models);
-    checkVariables(variables, files, bindings);
-    redactor.learn([
-      runner.secret,
-      variables.get("HULL_SECRET_KEY") ?? "",
-      variables.get("HULL_DEV_KEY") ?? "",
-    ]);
-    const worker = await startWorker({
-      repoDir: REPO_DIR,
-      stateDir,
-      host: options.front ? "127.0.0.1" : host,
-      port: options.front ? await freePort("127.0.0.1", 0) : port,
-      bundle: await bundle,
-      variables,
-      onLine: (line) => options.onLine(redactor.text(line), "worker"),
-      onRestarted: () => watch.again(),
-    });
-    stops.push(worker.stop);
-    if (!LOOPBACK.has(host)) await checkGuarded(worker.url);
-    const adminKey = variables.get("HULL_ADMIN_KEY") || undefined;
-    const publisher = new RegistryClient(
-      worker.url,
-      adminKey ?? variables.get("HULL_DEV_KEY"),
-      PUBLISH_ANSWER_MS,
-    );
-    options.onPhase?.(`Publishing ${counted(first.skills.length, "skill")} …`);
-    await publisher.publish(first);
-    builder.noteServed();
-    await options.cache.save();
-    stops.push(() => options.cache.save());
-    let url = worker.url;
-    if (options.front) {
-      // Any free port is chosen here and not before: meanwhile another process could have taken it.
-      const front = await startFront({ host, port: options.port, worker: worker.url, runner });
-      stops.push(front.stop);
-      url = originOf(host, front.port);
-    }
-    // An address that stands for all addresses cannot be called.
-    stops.push(
-      await noteAddress(stateDir, url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")),
-    );
-    options.onBuild(first, true);
-    serveChanges({
-      watch,
-      builder,
-      publisher,
-      stateDir,
-      againMs: PUBLISH_AGAIN_MS,
-      onServed: (result) => {
-        options.onBuild(result, false);
-        const late = [...variablesFor(result.skills).keys()].filter((name) => !variables.has(name));
-        if (late.length > 0) {
-          const why = "no skill named it at the start; restart to use it.";
-          options.onLine(`${late.join(", ")} of the environment: ${why}`, "hull");
-        }
-        if (!sameModels(models, modelVariables(result.packages, project.models))) {
-          options.onLine("The models of a skill folder's hull.toml changed; restart to use them.", "hull");
-        }
-      },
-      onFault: (line) => options.onLine(line, "hull"),
-    });
-    // Before the Worker ends: that a publish under way then breaks off is no news.
-    stops.push(() => watch.stop());
-    if (options.watch) {
-      stops.push(watchSettings(project.dir, settings, (line) => options.onLine(line, "hull")));
-    }
-    await watch.begun;
-    const answered = options.models?.mocks !== undefined || options.models?.replay !== undefined;
-    const registry = projectModelRegistry(project.models, first.packages);
-    const lacking = answered ? [] : missingKeys(first.skills, registry, variables);
-    return {
-      url,
-      adminKey,
-      skills: first.skills,
-      missingKeys: lacking,
-      unsetVariables: unsetVariables(first.skills, variables),
-      runnerPid: runner.pid,
-      stop,
-    };
+    parts.add(await lockState(options.stateDir));
+    return await serve(options, prepared, await startParts(options, prepared, parts), parts);
   } catch (error) {
     // Why the start failed says more than why a part of it did not end.
-    await stop().catch(() => {});
+    await parts.stop().catch(() => {});
     throw error;
   }
+}
+
+/** Refuses wrong settings that no skill can change before anything starts. @throws CommandError (exit 2) */
+async function prepare(options: ServerOptions): Promise<Preparation> {
+  const { project, host } = options;
+  const port = await freePort(host, options.port);
+  const settings = await readSettings(project.dir);
+  const files = await loadEnvironment(project.dir, {});
+  const bindings = await bindingNames(REPO_DIR);
+  const own = workerVariables(files, process.env, [], []);
+  if (!LOOPBACK.has(host)) checkReachable(options, own.get("HULL_ADMIN_KEY") || undefined);
+  checkVariables(own, files, bindings);
+  if (!options.direct) await checkInstalled();
+  return { port, settings, files, bindings };
+}
+
+/** What has started when the Worker answers. */
+interface Running {
+  first: BuildResult;
+  builder: Builder;
+  watch: SkillWatch;
+  runner: LocalRunner;
+  worker: Awaited<ReturnType<typeof startWorker>>;
+  /** The Worker's variables; those that it would have with other skills; those that hold the models. */
+  variables: ReadonlyMap<string, string>;
+  variablesFor: (skills: readonly BuiltSkill[]) => ReadonlyMap<string, string>;
+  models: ReadonlyMap<string, string>;
+}
+
+/** Builds the skills, and starts the runner and the Worker. */
+async function startParts(
+  options: ServerOptions,
+  { port, files, bindings }: Preparation,
+  parts: Parts,
+): Promise<Running> {
+  const { project, stateDir, host, front, onLine } = options;
+  // Bundles the Worker and starts the runner while the skills are built.
+  const bundle = options.direct || !front ? workerFolder(join(stateDir, "bundle")) : null;
+  bundle?.catch(() => {});
+  const ownRunner = project.config.runner.url === null ? ownRunnerOf(options) : null;
+  ownRunner?.catch(() => {});
+  parts.add(async () => (await ownRunner?.catch(() => null))?.stop());
+  const builder = new Builder(project, options.cache);
+  const first = await builder.build((folders) =>
+    options.onPhase?.(`Building ${counted(folders, "skill")} …`),
+  );
+  options.onPhase?.("Starting the Worker and the runner …");
+  const watch = new SkillWatch(options.watch ? project.roots : null, stateDir, first.imported);
+  parts.add(() => watch.stop());
+  const layers = [project.models.file, ...first.packages, project.models.root];
+  const variablesFor = (skills: readonly BuiltSkill[]): Map<string, string> =>
+    workerVariables(files, process.env, skills, layers, project.config);
+  const variables = variablesFor(first.skills);
+  warnOfShortSecrets(variables, onLine);
+  // wrangler itself prints each request's URL, whatever the client put there.
+  const secrets = [...SECRET_VARIABLES, ...layers.flatMap(keyVariablesOf)];
+  const redactor = new Redactor(secrets.flatMap((name) => variables.get(name) ?? []));
+  const onModelLine = (line: string): void => onLine(redactor.text(line), "hull");
+  parts.add(await startStandIns(options.models ?? {}, { variables, layers, redactor, onLine: onModelLine }));
+  if (!variables.has("HULL_SECRET_KEY")) variables.set("HULL_SECRET_KEY", await secretKey(stateDir));
+  const runner = ownRunner === null ? namedRunner(options, variables) : await ownRunner;
+  if (ownRunner === null) parts.add(runner.stop);
+  const models = modelVariables(first.packages, project.models);
+  setLocalVariables(variables, options, runner, models);
+  checkVariables(variables, files, bindings);
+  const made = ["HULL_SECRET_KEY", "HULL_DEV_KEY"].map((name) => variables.get(name) ?? "");
+  redactor.learn([runner.secret, ...made]);
+  const worker = await startWorker({
+    repoDir: REPO_DIR,
+    stateDir,
+    host: front ? "127.0.0.1" : host,
+    port: front ? await freePort("127.0.0.1", 0) : port,
+    bundle: await bundle,
+    variables,
+    onLine: (line) => onLine(redactor.text(line), "worker"),
+    onRestarted: () => watch.again(),
+  });
+  parts.add(worker.stop);
+  return { first, builder, watch, runner, worker, variables, variablesFor, models };
+}
+
+/** Publishes the skills, and serves them and their changes. */
+async function serve(
+  options: ServerOptions,
+  { settings }: Preparation,
+  { first, builder, watch, runner, worker, variables, variablesFor, models }: Running,
+  parts: Parts,
+): Promise<LocalServer> {
+  const { project, stateDir, host, cache } = options;
+  const note = (line: string): void => options.onLine(line, "hull");
+  if (!LOOPBACK.has(host)) await checkGuarded(worker.url);
+  const adminKey = variables.get("HULL_ADMIN_KEY") || undefined;
+  const key = adminKey ?? variables.get("HULL_DEV_KEY");
+  const publisher = new RegistryClient(worker.url, key, PUBLISH_ANSWER_MS);
+  options.onPhase?.(`Publishing ${counted(first.skills.length, "skill")} …`);
+  await publisher.publish(first);
+  builder.noteServed();
+  await cache.save();
+  parts.add(() => cache.save());
+  let url = worker.url;
+  if (options.front) {
+    // Any free port is chosen here and not before: meanwhile another process could have taken it.
+    const front = await startFront({ host, port: options.port, worker: worker.url, runner });
+    parts.add(front.stop);
+    url = originOf(host, front.port);
+  }
+  // An address that stands for all addresses cannot be called.
+  const callable = url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:");
+  parts.add(await noteAddress(stateDir, callable));
+  options.onBuild(first, true);
+  const onServed = (result: BuildResult): void => {
+    options.onBuild(result, false);
+    const late = [...variablesFor(result.skills).keys()].filter((name) => !variables.has(name));
+    if (late.length > 0) {
+      const why = "no skill named it at the start; restart to use it.";
+      note(`${late.join(", ")} of the environment: ${why}`);
+    }
+    if (!sameModels(models, modelVariables(result.packages, project.models)))
+      note("The models of a skill folder's hull.toml changed; restart to use them.");
+  };
+  serveChanges({ watch, builder, publisher, stateDir, againMs: PUBLISH_AGAIN_MS, onServed, onFault: note });
+  // Before the Worker ends: that a publish under way then breaks off is no news.
+  parts.add(() => watch.stop());
+  if (options.watch) parts.add(watchSettings(project.dir, settings, note));
+  await watch.begun;
+  const answered = options.models?.mocks !== undefined || options.models?.replay !== undefined;
+  const registry = projectModelRegistry(project.models, first.packages);
+  return {
+    url,
+    adminKey,
+    skills: first.skills,
+    missingKeys: answered ? [] : missingKeys(first.skills, registry, variables),
+    unsetVariables: unsetVariables(first.skills, variables),
+    runnerPid: runner.pid,
+    stop: () => parts.stop(),
+  };
 }
 
 function warnOfShortSecrets(variables: ReadonlyMap<string, string>, onLine: ServerOptions["onLine"]): void {
@@ -236,16 +276,6 @@ function warnOfShortSecrets(variables: ReadonlyMap<string, string>, onLine: Serv
     const why = `${name} has fewer than ${MIN_SECRET_LENGTH} characters: Hull does not remove it from outputs and logs.`;
     onLine(`warning: ${why} If it is a secret, use a longer one.`, "hull");
   }
-}
-
-/** Says so if a named runner takes no work: the start does not wait for it. Returns what ends the question. */
-function warnOfRunner({ url }: LocalRunner, onLine: ServerOptions["onLine"]): () => void {
-  const stop = new AbortController();
-  void namedRunnerFault(url, stop.signal).then((fault) => {
-    if (fault !== null && !stop.signal.aborted)
-      onLine(`warning: ${fault.message}; scripts and tools fail. ${fault.remedy}`, "hull");
-  });
-  return () => stop.abort();
 }
 
 /**
@@ -324,8 +354,14 @@ async function ownRunnerOf({ project, stateDir, onLine }: ServerOptions): Promis
   });
 }
 
-/** The runner that hull.toml names. @throws CommandError (exit 2) if its secret is unknown */
-function namedRunner({ project }: ServerOptions, variables: ReadonlyMap<string, string>): LocalRunner {
+/**
+ * The runner that hull.toml names. The start does not wait for it: a line says later that it takes no work.
+ * @throws CommandError (exit 2) if its secret is unknown
+ */
+function namedRunner(
+  { project, onLine }: ServerOptions,
+  variables: ReadonlyMap<string, string>,
+): LocalRunner {
   const { url } = project.config.runner;
   const secret = variables.get("HULL_RUNNER_SECRET");
   if (url === null || secret === undefined) {
@@ -336,5 +372,10 @@ function namedRunner({ project }: ServerOptions, variables: ReadonlyMap<string, 
     );
   }
   const root = variables.get("HULL_RUNNER_ROOT") ?? "/var/lib/hull";
-  return { url, secret, root, pid: () => undefined, stop: async () => {} };
+  const question = new AbortController();
+  void namedRunnerFault(url, question.signal).then((fault) => {
+    if (fault !== null && !question.signal.aborted)
+      onLine(`warning: ${fault.message}; scripts and tools fail. ${fault.remedy}`, "hull");
+  });
+  return { url, secret, root, pid: () => undefined, stop: async () => question.abort() };
 }
