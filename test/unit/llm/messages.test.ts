@@ -61,6 +61,7 @@ describe("messages", () => {
         ],
       },
       { role: "tool", tool_call_id: "c1", content: null },
+      { role: "tool", tool_call_id: "c9", name: "told", content: "x", is_error: true },
     ]);
     expect(system).toEqual(["be brief"]);
     expect(messages.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "user", "tool"]);
@@ -68,7 +69,13 @@ describe("messages", () => {
       role: "tool",
       results: [{ call_id: "c1", name: "look", content: '{\n  "found": 2\n}', is_error: false }],
     });
-    expect(messages[4]).toMatchObject({ results: [{ content: "null", name: "look" }] });
+    expect(messages[4]).toEqual({
+      role: "tool",
+      results: [
+        { call_id: "c1", name: "look", content: "null", is_error: false },
+        { call_id: "c9", name: "told", content: "x", is_error: true },
+      ],
+    });
   });
 
   it.each<[unknown, JsonObject | null, string]>([

@@ -69,6 +69,7 @@ describe("content that a provider needs back", () => {
     const [said] = messages;
     const blocks = said?.role === "assistant" ? said.content : [];
     for (const block of BLOCKS) expect(blocks).toContainEqual(block);
+    expect(blocks).toHaveLength(BLOCKS.length);
   });
 
   it("of a refused chat completion comes back as text", () => {
