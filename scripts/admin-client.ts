@@ -1,5 +1,18 @@
 /** Calls of commands to the routes of a running Hull. */
 import { createParser, type EventSourceMessage } from "eventsource-parser";
+import {
+  type Answer,
+  type Item,
+  type ListRoute,
+  namesAnother,
+  type Page,
+  type Query,
+  queryText,
+  type Route,
+  type RouteRequest,
+  requestOf,
+  type Takes,
+} from "../src/client/route.ts";
 import { firstOf } from "../src/cut.ts";
 import { CommandError, EXIT, type ExitCode, usageError, VALUE } from "./command.ts";
 import { stateOf } from "./dev/paths.ts";
@@ -86,11 +99,14 @@ export function runningServer(projectDir: string): Promise<string | null> {
 }
 
 /**
- * The path for this id. Throws `CommandError` (exit 3) for an id that no URL can contain, since it would lead to another
- * path.
+ * The request of a route. Throws `CommandError` (exit 3) for an id that no URL can contain, since it would lead to
+ * another path.
  */
-export function pathOf(list: string, id: string): string {
-  if (id !== "." && id !== "..") return `${list}/${encodeURIComponent(id)}`;
+export function requestTo<R extends Route>(route: R, takes: Takes<R>): RouteRequest {
+  const request = requestOf(route, takes);
+  if (!namesAnother(request.path)) return request;
+  const list = request.path.replace(/\/(?:\.{0,2}$|\.{0,2}\/.*)/, "");
+  const id = request.path.slice(list.length + 1).replace(/\/.*/, "");
   throw new CommandError(EXIT.missing, "not_found", `${list} has no "${id}".`);
 }
 
@@ -157,7 +173,7 @@ export class AdminClient {
   readonly #key: string | undefined;
   readonly #answerMs: number | undefined;
 
-  /** @param answerMs how long `send` waits for a whole answer, in ms; absent: as long as it takes */
+  /** @param answerMs how long to wait for a whole answer, in ms; absent: as long as it takes */
   constructor(url: string, key: string | undefined, answerMs?: number) {
     this.#url = url;
     this.#key = key;
@@ -165,14 +181,50 @@ export class AdminClient {
   }
 
   /**
-   * The body of the answer. Throws `CommandError` if the server cannot be reached, refuses or does not answer in time.
-   * @param body a tar as bytes, anything else as JSON
+   * The JSON with which a route answers. Throws `CommandError` if the server cannot be reached, refuses or does not
+   * answer in time.
    */
-  async send(method: string, path: string, body?: unknown): Promise<string> {
+  async ask<R extends Route>(route: R, takes: Takes<R>, sent: Sent = {}): Promise<Answer<R>> {
+    const text = await this.text(route, takes, sent);
+    // Where a route answers with nothing, its answer is declared as `null`.
+    return JSON.parse(text === "" ? "null" : text);
+  }
+
+  /** The answer as text. Throws as `ask` does. */
+  async text<R extends Route>(route: R, takes: Takes<R>, sent: Sent = {}): Promise<string> {
+    return this.#whole(requestTo(route, takes), sent);
+  }
+
+  /**
+   * All items of a list, page by page. Throws as `ask` does.
+   * @param words further parameters of the query, which only the server can judge
+   */
+  async list<R extends ListRoute>(
+    route: R,
+    takes: Takes<R>,
+    words: { [name in keyof Query<R>]?: string | undefined } = {},
+  ): Promise<Item<R>[]> {
+    const first = requestTo(route, takes);
+    const rows: Item<R>[] = [];
+    for (let cursor: string | undefined; ; ) {
+      const query = { limit: 1000, ...first.query, ...words, cursor };
+      const page: Page<Item<R>> = JSON.parse(await this.#whole({ ...first, query }));
+      rows.push(...page.data);
+      if (page.next_cursor === null) return rows;
+      cursor = page.next_cursor;
+    }
+  }
+
+  /** The server-sent events with which a route answers. Throws as `ask` does. */
+  open<R extends Route>(route: R, takes: Takes<R>): Promise<Response> {
+    return this.#fetch(requestTo(route, takes), { headers: { accept: "text/event-stream" } });
+  }
+
+  async #whole(request: RouteRequest, sent: Sent = {}): Promise<string> {
     const limitMs = this.#answerMs;
     const signal = limitMs === undefined ? null : AbortSignal.timeout(limitMs);
     try {
-      return (await wholeOf(await this.#fetch(method, path, {}, body, signal))).toString("utf8");
+      return (await wholeOf(await this.#fetch(request, sent, signal))).toString("utf8");
     } catch (error) {
       if (limitMs === undefined || signal?.aborted !== true) throw error;
       const detail = `${this.#url} did not answer a request within ${limitMs / 1000} s.`;
@@ -181,49 +233,33 @@ export class AdminClient {
     }
   }
 
-  /** All items of a list, page by page. Throws as `send` does. @param query in addition to the page's own */
-  async list<T>(path: string, query: Record<string, string> = {}): Promise<T[]> {
-    const rows: T[] = [];
-    for (let cursor: string | null = null; ; ) {
-      const at: Record<string, string> = cursor === null ? {} : { cursor };
-      const page: { data: T[]; next_cursor: string | null } = JSON.parse(
-        await this.send("GET", `${path}?${new URLSearchParams({ limit: "1000", ...query, ...at })}`),
-      );
-      rows.push(...page.data);
-      cursor = page.next_cursor;
-      if (cursor === null) return rows;
-    }
-  }
-
-  /**
-   * A stream of server-sent events: those of the run that a POST of `body` starts, or those that a GET follows. Throws
-   * as `send` does.
-   */
-  open(path: string, body?: object): Promise<Response> {
-    return this.#fetch(body === undefined ? "GET" : "POST", path, { accept: "text/event-stream" }, body);
-  }
-
   async #fetch(
-    method: string,
-    path: string,
-    headers: Record<string, string>,
-    body?: unknown,
+    { method, path, query, json }: RouteRequest,
+    { headers: own, tar }: Sent,
     signal: AbortSignal | null = null,
   ): Promise<Response> {
-    if (this.#key !== undefined) headers.authorization = `Bearer ${this.#key}`;
+    const headers = new Headers(own);
+    if (this.#key !== undefined) headers.set("authorization", `Bearer ${this.#key}`);
     const init: RequestInit = { method, headers, signal };
-    if (body instanceof Uint8Array) {
-      headers["content-type"] = "application/x-tar";
-      init.body = new Uint8Array(body);
-    } else if (body !== undefined) {
-      headers["content-type"] = "application/json";
-      init.body = JSON.stringify(body);
+    if (tar !== undefined) {
+      headers.set("content-type", "application/x-tar");
+      init.body = new Uint8Array(tar);
+    } else if (json !== undefined) {
+      headers.set("content-type", "application/json");
+      init.body = JSON.stringify(json);
     }
-    const response = await answerOf(new URL(path, this.#url), init);
+    const response = await answerOf(new URL(path + queryText(query), this.#url), init);
     if (response.ok) return response;
     const { code, detail, errors } = problemOf((await wholeOf(response)).toString("utf8"));
     throw new CommandError(exitOf(response.status), code, `${withFindings(detail, errors)} [${code}]`);
   }
+}
+
+/** What a request has besides that which its route declares. */
+interface Sent {
+  headers?: Readonly<Record<string, string>>;
+  /** A body in place of JSON. */
+  tar?: Uint8Array;
 }
 
 /** One of the `errors` of a problem document. */

@@ -1,5 +1,6 @@
 /** Agent runs of a running Hull, as `hull run` and `hull chat` start them. */
 
+import type { ApprovalDecision, EventData, RunRequest, SessionRun } from "../typed/client/api.d.ts";
 import { type AdminClient, SERVER_FLAGS } from "./admin-client.ts";
 import { printStream } from "./call/answer.ts";
 import { EXIT, VALUE } from "./command.ts";
@@ -11,35 +12,31 @@ export const RUN_FLAGS = { ...SERVER_FLAGS, session: VALUE, provider: VALUE, mod
 export const runBody = (
   { provider, model, system }: { [flag in "provider" | "model" | "system"]?: string | undefined },
   skill: string | undefined,
-): object => ({ system, options: { skill, provider, model } });
+): Pick<RunRequest, "system" | "options"> => ({
+  system,
+  options: { skill: skill ?? null, provider: provider ?? null, model: model ?? null },
+});
 
 /** A call that waits for a decision. */
-export interface Approval {
-  id: string;
-  tool: string;
-  arguments: unknown;
-  arguments_digest: string;
+export interface Approval extends Pick<EventData["approval_request"], "id" | "tool" | "arguments_digest"> {
   /** The session of the sub-agent that waits for the decision. Absent: the run's own. */
   session?: string;
 }
 
 /**
- * Runs an agent and prints its output as it arrives: text on stdout, tool calls on stderr.
- * @param path of the route that runs it
+ * Prints the output of an agent run as it arrives: text on stdout, tool calls on stderr.
+ * @param begun the answer of the route that runs it
  * @param onApproval called for each call that waits for a decision
  * @returns the exit code
  */
 export async function streamRun(
-  server: AdminClient,
-  path: string,
-  body: object,
+  begun: Promise<Response>,
   onApproval: (approval: Approval) => void,
 ): Promise<number> {
-  const answer = await server.open(path, body);
   let text = "";
   /** Sessions of sub-agents, by run. */
   const sessions = new Map<unknown, string>();
-  const exit = await printStream(answer, {
+  const exit = await printStream(await begun, {
     json: false,
     onEvent(event, value, say) {
       const below = value.parent_run_id !== undefined;
@@ -51,7 +48,6 @@ export async function streamRun(
           ...(session === undefined ? {} : { session }),
           id: String(value.id),
           tool: String(value.tool),
-          arguments: value.arguments,
           arguments_digest: String(value.arguments_digest),
         });
       }
@@ -64,22 +60,22 @@ export async function streamRun(
   return exit;
 }
 
-/**
- * Cancels the run that is under way in a session; returns the run, or `null` if there is none.
- * @param session its path
- */
-export async function cancelRun(server: AdminClient, session: string): Promise<{ run_id: string } | null> {
-  const { run }: { run: { run_id: string } | null } = JSON.parse(await server.send("GET", session));
-  return run && JSON.parse(await server.send("POST", `${session}/runs/${run.run_id}/cancel`, {}));
+/** Cancels the run that is under way in a session; returns the run, or `null` if there is none. */
+export async function cancelRun(server: AdminClient, id: string): Promise<SessionRun | null> {
+  const { run } = await server.ask("GET /sessions/{id}", { path: { id } });
+  return run && server.ask("POST /sessions/{id}/runs/{run}/cancel", { path: { id, run: run.run_id } });
 }
 
-/** Decides a waiting call. Throws `CommandError` as `AdminClient.send` does. @param session path of the session */
+/** Decides a waiting call. Throws `CommandError` as `AdminClient.ask` does. @param session its id */
 export async function decide(
   server: AdminClient,
   session: string,
   { id, arguments_digest }: Pick<Approval, "id" | "arguments_digest">,
-  decision: { decision: "approve" | "deny"; scope?: "session"; reason?: string },
+  decision: Omit<ApprovalDecision, "arguments_digest">,
 ): Promise<void> {
-  const path = `${session}/approvals/${encodeURIComponent(id)}`;
-  await server.send("POST", path, { ...decision, arguments_digest });
+  const path = { id: session, approval: id };
+  await server.ask("POST /sessions/{id}/approvals/{approval}", {
+    path,
+    json: { ...decision, arguments_digest },
+  });
 }

@@ -160,10 +160,9 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   scripts: [
     ...parts("bytes plural errors secrets redact cut memo api skill typed registry"),
     CLIENT_TYPES,
+    "src/client/route.ts",
     "src/auth/api-key.ts",
     "src/engine/workflow/answers.ts",
-    "src/run/task/handle.ts",
-    "src/session/workflow/listed.ts",
     "src/tool/protocol.ts",
     ...[
       "registry.ts",
@@ -176,6 +175,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
       "retirements.ts",
     ].map((file) => `src/model/registry/${file}`),
     "src/engine/messages.ts",
+    "src/engine/run-status.ts",
     "src/engine/workflow/skill-file.ts",
     "src/model/mock/mock.ts",
     "src/model/mock/mock-from-turn.ts",

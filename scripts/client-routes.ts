@@ -1,8 +1,8 @@
-/** Which routes have a method of `hullrun/client`, and why the others have none. */
+/** Which routes have a method of `hullrun/client` or a command of the operator, and why the others have none. */
 import { FIXED_ROUTES, type OperationId } from "../src/skill/fixed-routes.ts";
 
 interface Exception {
-  /** Why the client lacks a method. */
+  /** Why there is none. */
   reason: string;
   isOf: (id: OperationId, path: string) => boolean;
 }
@@ -28,7 +28,17 @@ export const WITHOUT_METHOD: readonly Exception[] = [
     ),
   ),
   below("clients of MCP call it", "/mcp"),
-  below("the command line publishes, and manages keys and logins", "/_hull/", "/admin/"),
+  these(
+    "the command line publishes and uploads",
+    ...(["listObjects", "putObjects", "getServedCatalog", "publishCatalog", "getPublishedSkill"] as const),
+    ...(["putSkill", "deleteSkill"] as const),
+  ),
+  these("the console lists them; a program reads `uploaded` of the cards", "listUploads"),
+  these("the command line manages keys", "listKeys", "addKey", "revokeKey"),
+  these(
+    "a person logs in, with the command line",
+    ...(["listMcpServers", "beginMcpLogin", "finishMcpLogin", "endMcpLogin"] as const),
+  ),
   these("tests of skills use them (docs/testing.md)", "queueMocks", "clearMocks", "listMockCalls"),
   these(
     "the operator sets rules and rates once",
@@ -37,7 +47,32 @@ export const WITHOUT_METHOD: readonly Exception[] = [
   these("body and answer depend on a word in the path", "operateOnTranscript", "operateOnWorkflow"),
 ];
 
-/** The routes of the client: operation, method, path as in the OpenAPI document. */
-export const CLIENT_ROUTES = FIXED_ROUTES.filter(
-  ([id, , path]) => !WITHOUT_METHOD.some(({ isOf }) => isOf(id, path)),
-).map(([id, method, path]) => [id, method, path.replace(/:(\w+)(?:\{[^}]*\})?/g, "{$1}")] as const);
+/** Routes for operators and publishers without a command. */
+export const WITHOUT_COMMAND: readonly Exception[] = [
+  these("monitoring asks it", "metrics"),
+  these("programs set limits, with `hullrun/client`", "putBudget", "deleteBudget"),
+  these("programs and the console set values, the former with `hullrun/client`", "getConfig", "putConfig"),
+  these(
+    "the operator sets rules and rates once",
+    ...(["putCapabilities", "deleteCapabilities", "putRateLimit"] as const),
+  ),
+  these("the console lists them; `hull upload` and `hull remove` take a name", "listUploads"),
+  below("the vendors' own clients call them", "/v1/skills"),
+];
+
+type FixedRoute = (typeof FIXED_ROUTES)[number];
+const isIn = (exceptions: readonly Exception[], [id, , path]: FixedRoute): boolean =>
+  exceptions.some(({ isOf }) => isOf(id, path));
+/** Operation, method, path as in the OpenAPI document. */
+const shown = ([id, method, path]: FixedRoute) =>
+  [id, method, path.replace(/:(\w+)(?:\{[^}]*\})?/g, "{$1}")] as const;
+
+const hasMethod = (route: FixedRoute): boolean => !isIn(WITHOUT_METHOD, route);
+const hasCommand = (route: FixedRoute): boolean =>
+  (route[3] === "admin" || route[3] === "publish") && !isIn(WITHOUT_COMMAND, route);
+
+export const CLIENT_ROUTES = FIXED_ROUTES.filter(hasMethod).map(shown);
+/** The routes for operators and publishers that a command calls. */
+export const OPERATOR_ROUTES = FIXED_ROUTES.filter(hasCommand).map(shown);
+/** The routes whose types `typed/client/api.d.ts` has. */
+export const TYPED_ROUTES = FIXED_ROUTES.filter((route) => hasMethod(route) || hasCommand(route)).map(shown);

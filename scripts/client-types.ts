@@ -1,11 +1,11 @@
-/** Makes the types of `hullrun/client` that follow from the API: TypeScript, from the OpenAPI document's schemas. */
+/** Makes the types of `hullrun/client` and of the command line that follow from the API: TypeScript, from the OpenAPI document's schemas. */
 import { openapiDocument } from "../src/api/document.ts";
 import { eventData } from "../src/api/events.ts";
 import type { OperationId } from "../src/skill/fixed-routes.ts";
 import { objectOf, textOf } from "../src/skill/json.ts";
 import { SHIPPED } from "../src/skill/known-providers.ts";
 import type { Json, JsonObject } from "../src/skill/manifest.ts";
-import { CLIENT_ROUTES } from "./client-routes.ts";
+import { TYPED_ROUTES } from "./client-routes.ts";
 
 /** Types that users name, and that no route takes or answers by this name. */
 const NAMED = ["Problem", "CallOptions", "RunOptions"];
@@ -42,7 +42,7 @@ export function clientTypes(): string {
   const { paths, components } = document;
   const schemas = objectOf(objectOf(components).schemas);
   const at = (value: Json | undefined): JsonObject => resolved(document, objectOf(value));
-  const routes = CLIENT_ROUTES.map(([id, method, path]) => {
+  const routes = TYPED_ROUTES.map(([id, method, path]) => {
     const operation = objectOf(objectOf(objectOf(paths)[path])[method.toLowerCase()]);
     return { id, route: `${method} ${path}`, ...declared(operation, at) };
   });
@@ -123,6 +123,7 @@ function declared(operation: JsonObject, at: (value: Json | undefined) => JsonOb
   const { requestBody, responses } = operation;
   const answers = objectOf(responses);
   const schema = jsonOf(requestBody);
+  const isOnly = Object.keys(objectOf(objectOf(requestBody).content)).length === 1;
   // Where there are several, the first is the usual one.
   const done = jsonOf(answers["200"]) ?? jsonOf(answers["201"]);
   const accepted = jsonOf(answers["202"]);
@@ -137,7 +138,7 @@ function declared(operation: JsonObject, at: (value: Json | undefined) => JsonOb
         schema: objectOf(one.schema),
         about: one.description,
       })),
-    json: schema === null ? null : { required: objectOf(requestBody).required === true, schema },
+    json: schema === null ? null : { required: objectOf(requestBody).required === true && isOnly, schema },
     keyed: parameters.some(({ name }) => name === "Idempotency-Key"),
     answer: isLater ? done : accepted,
     later: isLater ? accepted : null,

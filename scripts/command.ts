@@ -43,6 +43,13 @@ export class CommandError extends Error {
   }
 }
 
+/** The word, if it is one of these. Throws `CommandError` (exit 2) otherwise. @param what the words name */
+export function oneOf<W extends string>(what: string, words: readonly W[], given: string): W {
+  const word = words.find((one) => one === given);
+  if (word !== undefined) return word;
+  throw usageError("bad_arguments", `There is no ${what} "${given}".`, `Accepted: ${words.join(", ")}.`);
+}
+
 /** The failure of a command that was called wrongly, or whose files and variables are wrong (exit 2). */
 export const usageError = (code: string, message: string, hint?: string): CommandError =>
   new CommandError(EXIT.usage, code, message, hint);

@@ -2,6 +2,7 @@
 
 import { readFile } from "node:fs/promises";
 import { readYaml } from "../src/skill/frontmatter/yaml.ts";
+import { fromJson, isObject } from "../src/skill/json.ts";
 import type { Json } from "../src/skill/manifest.ts";
 import { parseJsonTree } from "../src/skill/tools-json/json-tree.ts";
 import { type Node, type Position, positionOf, toJson } from "../src/skill/tree.ts";
@@ -23,6 +24,16 @@ export async function readDocument(file: string): Promise<DocumentFile> {
   const text = utf8Text(bytes, file);
   const tree = file.endsWith(".json") ? jsonIn(file, text) : yamlIn(file, text);
   return { value: toJson(tree), at: (path) => placeIn(file, positionOf(tree, path)) };
+}
+
+/**
+ * A document that a request carries and the server checks. Throws `CommandError` as `readDocument` does, and (exit 1) if
+ * it is no object.
+ */
+export async function readObject<T extends object>(file: string): Promise<T> {
+  const { value, at } = await readDocument(file);
+  if (isObject(value)) return fromJson(value);
+  throw new CommandError(EXIT.failed, "bad_document", `${at("")} is not an object.`);
 }
 
 const placeIn = (file: string, { line, column }: Position): string => `${file}:${line}:${column}`;

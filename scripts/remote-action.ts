@@ -1,6 +1,6 @@
 /** What `hull sessions`, `daemons` and `tasks` should do: an action, its target on a running Hull, the text for `send`. */
 import { nearest } from "../src/skill/match.ts";
-import { type AdminClient, pathOf, serverOf } from "./admin-client.ts";
+import { type AdminClient, serverOf } from "./admin-client.ts";
 import { EXIT, usageError } from "./command.ts";
 import { print } from "./report.ts";
 import { eventNumber, type SessionEvent, tailSession } from "./session-events.ts";
@@ -17,8 +17,7 @@ interface RemoteAction<T> {
 /** What every action gets. */
 export interface ActionInput {
   server: AdminClient;
-  /** Path of the target; of the list if none is named. */
-  path: string;
+  /** Of the target; `""`: none is named. */
   id: string;
   text: string | undefined;
   /** Number of an event; `null`: only new events. */
@@ -58,7 +57,7 @@ export function actionProblem(name: string, actions: readonly string[], question
   return `There is no action "${name}"${near === undefined ? "." : `; did you mean ${near}?`}`;
 }
 
-/** Throws `CommandError` as `target` and `eventNumber` do. @param command its name, which is also the path of its list */
+/** Throws `CommandError` as `target` and `eventNumber` do. @param command its name */
 export async function actionInput(
   command: string,
   { name, id, text }: RemoteAction<unknown>,
@@ -66,7 +65,6 @@ export async function actionInput(
 ): Promise<ActionInput> {
   return {
     server: await serverOf(values, `hull ${command} ${name} … --url https://…`),
-    path: pathOf(`/${command}`, id),
     id,
     text,
     after: eventNumber(values.after),
@@ -74,29 +72,21 @@ export async function actionInput(
   };
 }
 
-/** Makes actions that ask the server about their target, or to change it, and show what it answers. */
-export const asking =
-  <T>(shown: (json: boolean, answer: T) => number) =>
-  (method: "GET" | "POST", end = "") =>
-  async ({ server, path, json }: ActionInput): Promise<number> =>
-    shown(json, JSON.parse(await server.send(method, path + end, method === "GET" ? undefined : {})));
-
 /** The events of the session that belongs to a daemon or a task. @param note as for `tailSession` */
 export const tailing =
   (note: (event: SessionEvent) => string) =>
   async ({ server, id, after, json }: ActionInput): Promise<number> => {
-    await tailSession(server, pathOf("/sessions", id), { after, json, note });
+    await tailSession(server, id, { after, json, note });
     return EXIT.ok;
   };
 
 /** Prints a whole list of the server. @param columns by heading, returns the text of a cell; `null`: empty */
 export async function printList<T>(
-  { server, json }: Pick<ActionInput, "server" | "json">,
-  path: string,
+  json: boolean,
+  listed: Promise<T[]>,
   columns: Readonly<Record<string, (row: T) => string | null>>,
-  query: Record<string, string> = {},
 ): Promise<number> {
-  const data = await server.list<T>(path, query);
+  const data = await listed;
   const rows = data.map((row) => Object.values(columns).map((text) => text(row) ?? ""));
   return print(json, { data }, table([Object.keys(columns), ...rows]));
 }

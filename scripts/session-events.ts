@@ -26,6 +26,9 @@ export interface SessionEvent {
   data: Record<string, unknown>;
 }
 
+/** The events of a session, or of a workflow run. */
+type EventsRoute = "GET /sessions/{id}/events" | "GET /workflows/runs/{id}/events";
+
 /**
  * Passes on each event until `over` says so, across broken streams. Throws `CommandError` if there is no such session
  * or no server.
@@ -33,16 +36,17 @@ export interface SessionEvent {
  */
 export async function followSession(
   server: AdminClient,
-  path: string,
+  route: EventsRoute,
+  id: string,
   after: number | null,
   over: (event: SessionEvent) => boolean,
 ): Promise<void> {
-  let seen = after;
+  let seen = after ?? undefined;
   for (;;) {
-    const response = await server.open(`${path}/events${seen === null ? "" : `?after=${seen}`}`);
+    const response = await server.open(route, { path: { id }, query: { after: seen } });
     try {
-      for await (const { id, event = "message", data } of eventsOf(response)) {
-        seen = Number(id?.slice(id.lastIndexOf(":") + 1));
+      for await (const { id: place, event = "message", data } of eventsOf(response)) {
+        seen = Number(place?.slice(place.lastIndexOf(":") + 1));
         if (over({ seq: seen, event, data: JSON.parse(data) })) return;
       }
     } catch {
@@ -60,7 +64,7 @@ export async function followSession(
  */
 export async function tailSession(
   server: AdminClient,
-  path: string,
+  id: string,
   {
     after,
     json,
@@ -74,7 +78,7 @@ export async function tailSession(
   },
 ): Promise<void> {
   const printer = new EventPrinter();
-  await followSession(server, path, after, (received) => {
+  await followSession(server, "GET /sessions/{id}/events", id, after, (received) => {
     const { event, data } = received;
     if (json) writeOut(`${JSON.stringify(received)}\n`);
     else {

@@ -1,6 +1,6 @@
 /** Shows a call's answer: text on stdout, files in a folder, failures with their code. */
 import { basename } from "node:path";
-import { brokenOff, eventsOf, problemOf, wholeOf, withFindings } from "../admin-client.ts";
+import { brokenOff, eventsOf, problemOf, requestTo, wholeOf, withFindings } from "../admin-client.ts";
 import { EXIT, type ExitCode } from "../command.ts";
 import { writeError, writeOut } from "../terminal-text.ts";
 import { EventPrinter } from "./event-printer.ts";
@@ -98,7 +98,15 @@ async function writeMade(made: readonly MadeFile[], options: AnswerOptions): Pro
   for (const { id, path } of made) {
     // Whatever the server says, nothing is written outside of the folder.
     const parts = path.split("/").filter((part) => !["", ".", ".."].includes(part));
-    if (!(await fetchOut(`/files/${id}`, parts.join("/") || id, options.files, options))) exit = EXIT.failed;
+    if (
+      !(await fetchOut(
+        requestTo("GET /files/{id}", { path: { id } }).path,
+        parts.join("/") || id,
+        options.files,
+        options,
+      ))
+    )
+      exit = EXIT.failed;
   }
   return exit;
 }

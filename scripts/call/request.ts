@@ -4,22 +4,13 @@ import { isUtf8 } from "node:buffer";
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
 import { buffer } from "node:stream/consumers";
-import type { JsonObject } from "../../src/skill/manifest.ts";
 import { mediaTypeOf } from "../../src/skill/media.ts";
+import type { Card } from "../../typed/client/api.d.ts";
 import { CommandError, EXIT, usageError } from "../command.ts";
 import { utf8Text } from "../utf8-text.ts";
 
 /** The parts of a card that a call needs. */
-export interface SkillAddress {
-  route: string;
-  method: string;
-  input: string;
-  output: string;
-  /** For an `input: file` skill: the types that it accepts; absent: all. */
-  inputMime?: string[];
-  input_schema?: JsonObject;
-  workspaceTools?: boolean;
-}
+export type SkillAddress = Pick<Card, "route" | "method" | "input" | "inputMime" | "input_schema">;
 
 export interface CallInput {
   /** Text, `-` for stdin, `@FILE` for a file's content; `undefined` for none. */
@@ -76,7 +67,7 @@ function checkGiven({ method, input_schema }: SkillAddress, { text, files }: Cal
 const UNKNOWN_TYPE = "application/octet-stream";
 
 /** A text as JSON: unchanged if it is JSON, unless the schema accepts only texts; anything else as a JSON string. */
-function jsonOf(text: string, { type }: JsonObject): string {
+function jsonOf(text: string, { type }: NonNullable<Card["input_schema"]>): string {
   if (type === "string") return JSON.stringify(text);
   try {
     JSON.parse(text);

@@ -1,6 +1,6 @@
 /** `hull approvals`: the calls of tools that wait for a decision. */
-import type { Approvals, Sessions } from "../../typed/client/api.d.ts";
-import { type AdminClient, pathOf, SERVER_FLAGS, serverOf } from "../admin-client.ts";
+import type { Approvals } from "../../typed/client/api.d.ts";
+import { type AdminClient, SERVER_FLAGS, serverOf } from "../admin-client.ts";
 import { decide } from "../agent-run.ts";
 import { mapLimited } from "../build/map-limited.ts";
 import { CommandError, defineCommand, EXIT, SWITCH, usageError, VALUE } from "../command.ts";
@@ -8,8 +8,6 @@ import { actionProblem } from "../remote-action.ts";
 import { print } from "../report.ts";
 import { table } from "../table.ts";
 import { writeOut } from "../terminal-text.ts";
-
-type ListedApproval = Approvals["data"][number];
 
 const ACTIONS = ["ls", "approve", "deny"];
 const HINT = "hull approvals, ls [session], approve <session> <id>, deny <session> <id>";
@@ -54,21 +52,16 @@ ls without a session asks all active sessions. approve approves exactly the argu
         `Waiting there: ${known}.`,
       );
     }
-    await decide(server, pathOf("/sessions", session), approval, {
-      decision,
-      ...(values["for-session"] === true && decision === "approve" ? { scope: "session" } : {}),
-      ...(values.reason === undefined ? {} : { reason: values.reason }),
-    });
+    const scope = values["for-session"] === true && decision === "approve" ? "session" : undefined;
+    await decide(server, session, approval, { decision, scope, reason: values.reason });
     const done = decision === "approve" ? "Approved" : "Denied";
     writeOut(`${done} ${approval.tool}(${JSON.stringify(approval.arguments)}).\n`);
     return EXIT.ok;
   },
 });
 
-function approvalsOf(server: AdminClient, session: string): Promise<ListedApproval[]> {
-  return server
-    .send("GET", `${pathOf("/sessions", session)}/approvals`)
-    .then((text): ListedApproval[] => JSON.parse(text).data);
+async function approvalsOf(server: AdminClient, id: string): Promise<Approvals["data"]> {
+  return (await server.ask("GET /sessions/{id}/approvals", { path: { id } })).data;
 }
 
 async function list(server: AdminClient, session: string | undefined, json: boolean): Promise<number> {
@@ -96,6 +89,6 @@ async function list(server: AdminClient, session: string | undefined, json: bool
 }
 
 async function activeSessions(server: AdminClient): Promise<string[]> {
-  const sessions = await server.list<Sessions["data"][number]>("/sessions");
+  const sessions = await server.list("GET /sessions", {});
   return sessions.filter(({ state }) => state === "active").map(({ id }) => id);
 }

@@ -1,6 +1,7 @@
 /** `hull chat`: a conversation with a skill, or with a model alone, in a session of a running Hull. */
 import { createInterface, type Interface } from "node:readline/promises";
-import { type AdminClient, pathOf, serverOf } from "../admin-client.ts";
+import type { RunRequest } from "../../typed/client/api.d.ts";
+import { type AdminClient, serverOf } from "../admin-client.ts";
 import { type Approval, cancelRun, decide, RUN_FLAGS, runBody, streamRun } from "../agent-run.ts";
 import { CommandError, defineCommand, EXIT, usageError } from "../command.ts";
 import { shellWord } from "../shell-word.ts";
@@ -31,18 +32,11 @@ for hull approvals. Hull keeps the session.
     if (skill !== undefined) await checkMode(server, skill);
     const { provider, model, system } = values;
     const body = runBody(values, skill);
-    const wanted = values.session === undefined ? {} : { id: values.session };
-    const { id }: { id: string } = JSON.parse(await server.send("POST", "/sessions", wanted));
+    const { id } = await server.ask("POST /sessions", { json: { id: values.session } });
     const asks = process.stdin.isTTY === true;
-    const path = pathOf("/sessions", id);
     const exit = asks
-      ? await talk(server, path, body)
-      : await runLines(
-          server,
-          path,
-          body,
-          (approval) => `hull approvals approve ${id} ${approval}, or: deny`,
-        );
+      ? await talk(server, id, body)
+      : await runLines(server, id, body, (approval) => `hull approvals approve ${id} ${approval}, or: deny`);
     const flags = { session: id, url: values.url, provider, model, system };
     const again = Object.entries(flags).flatMap(([name, value]) =>
       value === undefined ? [] : [`--${name} ${shellWord(value)}`],
@@ -56,8 +50,8 @@ for hull approvals. Hull keeps the session.
 /** Runs each line of stdin. A script must learn of each failure, so the exit code is that of the first one. */
 async function runLines(
   server: AdminClient,
-  path: string,
-  body: object,
+  session: string,
+  body: ReturnType<typeof runBody>,
   howToDecide: (approval: string) => string,
 ): Promise<number> {
   let exit: number = EXIT.ok;
@@ -65,7 +59,7 @@ async function runLines(
   for await (const prompt of stdinLines()) {
     if (prompt.trim() === "") continue;
     messages += 1;
-    const ended = await streamRun(server, `${path}/runs`, { prompt, ...body }, ({ id }) => {
+    const ended = await streamRun(runIn(server, session, { prompt, ...body }), ({ id }) => {
       process.stderr.write(`  ${howToDecide(id)}\n`);
     });
     if (exit === EXIT.ok) exit = ended;
@@ -75,9 +69,12 @@ async function runLines(
   return exit;
 }
 
+const runIn = (server: AdminClient, id: string, json: RunRequest): Promise<Response> =>
+  server.open("POST /sessions/{id}/runs", { path: { id }, json });
+
 /** Talks with a user in a terminal. The user has seen each failure, so the exit code is that of the last run. */
-async function talk(server: AdminClient, path: string, body: object): Promise<number> {
-  const prompts = new Prompts(server, path);
+async function talk(server: AdminClient, session: string, body: ReturnType<typeof runBody>): Promise<number> {
+  const prompts = new Prompts(server, session);
   let exit: number = EXIT.ok;
   try {
     for await (const prompt of prompts.lines()) {
@@ -88,9 +85,9 @@ async function talk(server: AdminClient, path: string, body: object): Promise<nu
       const over = new AbortController();
       let decided = Promise.resolve();
       prompts.runBegins();
-      const run = streamRun(server, `${path}/runs`, { prompt, ...body }, (approval) => {
+      const run = streamRun(runIn(server, session, { prompt, ...body }), (approval) => {
         // One question at a time; after the run nobody waits for an answer.
-        decided = decided.then(() => ask(server, path, approval, prompts.terminal, over.signal));
+        decided = decided.then(() => ask(server, session, approval, prompts.terminal, over.signal));
       });
       exit = await exitOf(run);
       prompts.runEnds();
@@ -107,16 +104,16 @@ async function talk(server: AdminClient, path: string, body: object): Promise<nu
 class Prompts {
   readonly terminal = createInterface({ input: process.stdin, output: process.stderr });
   readonly #server: AdminClient;
-  readonly #path: string;
+  readonly #session: string;
   readonly #closed = new AbortController();
   /** Lines that the user typed, or pasted, while a run was under way. */
   readonly #typed: string[] = [];
   /** How often the user has interrupted the current run; `null` if there is none. */
   #interrupts: number | null = null;
 
-  constructor(server: AdminClient, path: string) {
+  constructor(server: AdminClient, session: string) {
     this.#server = server;
-    this.#path = path;
+    this.#session = session;
     this.terminal.once("close", () => this.#closed.abort());
     this.terminal.on("line", (line) => this.#typed.push(line));
     this.terminal.on("SIGINT", () => this.#interrupt());
@@ -158,7 +155,7 @@ class Prompts {
 
   async #cancel(): Promise<void> {
     try {
-      const run = await cancelRun(this.#server, this.#path);
+      const run = await cancelRun(this.#server, this.#session);
       if (run !== null || this.#interrupts === null) return;
       // The request that begins it has not arrived yet, or the run is over: this interrupt does not count.
       this.#interrupts = 0;
@@ -173,7 +170,7 @@ class Prompts {
 /** Throws `CommandError` for a skill that holds no conversation. Only the server knows which one `plugin:name` means. */
 async function checkMode(server: AdminClient, skill: string): Promise<void> {
   if (skill.includes(":")) return;
-  const { mode }: { mode: string } = JSON.parse(await server.send("GET", `${pathOf("/skills", skill)}/card`));
+  const { mode } = await server.ask("GET /skills/{slug}/card", { path: { slug: skill } });
   if (mode === "llm") return;
   const message = `The skill ${skill} has mode: ${mode}; only llm skills hold conversations.`;
   throw usageError("mode_not_llm", message, `hull call ${skill}`);
@@ -202,11 +199,10 @@ async function ask(
   const answer = await terminal.question(question, { signal }).catch(() => null);
   if (answer === null) return;
   const yes = /^[ya]/i.test(answer.trim());
-  const at = approval.session === undefined ? session : pathOf("/sessions", approval.session);
   try {
-    await decide(server, at, approval, {
+    await decide(server, approval.session ?? session, approval, {
       decision: yes ? "approve" : "deny",
-      ...(/^a/i.test(answer.trim()) ? { scope: "session" } : {}),
+      scope: /^a/i.test(answer.trim()) ? "session" : undefined,
     });
   } catch (error) {
     writeError(`hull: ${messageOf(error)}\n`);

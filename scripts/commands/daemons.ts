@@ -1,7 +1,7 @@
 /** `hull daemons`: the daemons of a running Hull. */
-import type { Daemon, DaemonSnapshot, Daemons } from "../../typed/client/api.d.ts";
+import type { Daemon, DaemonSnapshot } from "../../typed/client/api.d.ts";
 import { defineCommand } from "../command.ts";
-import { type ActionInput, actionInput, asking, printList, remoteAction, tailing } from "../remote-action.ts";
+import { type ActionInput, actionInput, printList, remoteAction, tailing } from "../remote-action.ts";
 import { factTable, print } from "../report.ts";
 import { FOLLOW_FLAGS, type SessionEvent } from "../session-events.ts";
 import { textOrStdin } from "../utf8-text.ts";
@@ -12,16 +12,20 @@ type ShownDaemon = Daemon & Partial<DaemonSnapshot>;
 const note = ({ event, data }: SessionEvent): string =>
   event === "daemon_wake" ? `* woken: ${data.reason}` : "";
 
-const ask = asking(shown);
+/** An action that asks the server about a daemon, or to change it, and shows the daemon. */
+const ask =
+  (route: "GET /daemons/{id}" | `POST /daemons/{id}/${"wake" | "stop" | "resume"}`) =>
+  async ({ server, id, json }: ActionInput): Promise<number> =>
+    shown(json, await server.ask(route, { path: { id } }));
 
 const ACTIONS: Record<string, (input: ActionInput) => Promise<number>> = {
   ls,
-  show: ask("GET"),
+  show: ask("GET /daemons/{id}"),
   tail: tailing(note),
   send,
-  wake: ask("POST", "/wake"),
-  stop: ask("POST", "/stop"),
-  resume: ask("POST", "/resume"),
+  wake: ask("POST /daemons/{id}/wake"),
+  stop: ask("POST /daemons/{id}/stop"),
+  resume: ask("POST /daemons/{id}/resume"),
   rm,
 };
 
@@ -57,8 +61,8 @@ stdout, wakes and tool calls on stderr. stop waits half a second for the daemon 
   },
 });
 
-function ls(input: ActionInput): Promise<number> {
-  return printList<Daemons["data"][number]>(input, "/daemons", {
+function ls({ server, json }: ActionInput): Promise<number> {
+  return printList(json, server.list("GET /daemons", {}), {
     ID: ({ id }) => id,
     NAME: ({ name }) => name,
     STATUS: ({ status }) => status,
@@ -67,9 +71,9 @@ function ls(input: ActionInput): Promise<number> {
   });
 }
 
-async function send({ server, path, text: given = "", json }: ActionInput): Promise<number> {
+async function send({ server, id, text: given = "", json }: ActionInput): Promise<number> {
   const text = await textOrStdin(given);
-  const daemon: ShownDaemon = JSON.parse(await server.send("POST", `${path}/events`, eventOf(text)));
+  const daemon = await server.ask("POST /daemons/{id}/events", { path: { id }, json: eventOf(text) });
   const { queued_event_count: queued, event_queue_capacity: capacity } = daemon;
   return print(json, daemon, `Stored; ${queued} of ${capacity} events are in the queue.\n`);
 }
@@ -82,8 +86,8 @@ function eventOf(text: string): unknown {
   }
 }
 
-async function rm({ server, path, id, json }: ActionInput): Promise<number> {
-  await server.send("DELETE", path);
+async function rm({ server, id, json }: ActionInput): Promise<number> {
+  await server.ask("DELETE /daemons/{id}", { path: { id } });
   return print(json, { id, removed: true }, `Removed ${id}.\n`);
 }
 

@@ -1,8 +1,8 @@
 /** `hull keys`: the API keys of a running Hull. */
 
-import type { ApiKey } from "../../src/auth/api-key.ts";
-import { pathOf, SERVER_FLAGS, serverOf } from "../admin-client.ts";
-import { defineCommand, EXIT, SWITCH, VALUE } from "../command.ts";
+import { SCOPES } from "../../src/auth/api-key.ts";
+import { SERVER_FLAGS, serverOf } from "../admin-client.ts";
+import { defineCommand, EXIT, oneOf, SWITCH, VALUE } from "../command.ts";
 import { type ActionInput, printList, remoteAction } from "../remote-action.ts";
 
 interface Wanted extends Pick<ActionInput, "server" | "id" | "json"> {
@@ -44,9 +44,9 @@ Hull prints a new key once, alone on stdout. A revoked key stops working within 
 });
 
 async function add({ server, json, tenant = "default", scopes = "invoke", name }: Wanted): Promise<number> {
-  const text = await server.send("POST", "/admin/keys", { tenant, scopes: scopes.split(","), name });
-  const made: ApiKey & { key: string } = JSON.parse(text);
-  if (json) process.stdout.write(`${text}\n`);
+  const words = scopes.split(",").map((word) => oneOf("scope", SCOPES, word));
+  const made = await server.ask("POST /admin/keys", { json: { tenant, scopes: words, name } });
+  if (json) process.stdout.write(`${JSON.stringify(made)}\n`);
   else {
     process.stdout.write(`${made.key}\n`);
     const what = `${made.id} of tenant ${made.tenant} with ${made.scopes.join(", ")}`;
@@ -56,19 +56,18 @@ async function add({ server, json, tenant = "default", scopes = "invoke", name }
 }
 
 function list({ server, json, tenant }: Wanted): Promise<number> {
-  const columns: Record<string, (key: ApiKey) => string | null> = {
+  return printList(json, server.list("GET /admin/keys", { query: { tenant } }), {
     ID: ({ id }) => id,
     KEY: ({ prefix }) => `${prefix}…`,
     TENANT: (key) => key.tenant,
     SCOPES: ({ scopes }) => scopes.join(","),
     CREATED: ({ created_at }) => created_at,
     NAME: ({ name }) => name,
-  };
-  return printList({ server, json }, "/admin/keys", columns, tenant === undefined ? {} : { tenant });
+  });
 }
 
 async function revoke({ server, id, json }: Wanted): Promise<number> {
-  await server.send("DELETE", pathOf("/admin/keys", id));
+  await server.ask("DELETE /admin/keys/{id}", { path: { id } });
   process.stdout.write(json ? `${JSON.stringify({ id, revoked: true })}\n` : `Revoked ${id}.\n`);
   return EXIT.ok;
 }

@@ -1,5 +1,5 @@
 /** `hull logs`: the events of a session of a running Hull, one per line. */
-import { pathOf, serverOf } from "../admin-client.ts";
+import { serverOf } from "../admin-client.ts";
 import { defineCommand, EXIT, SWITCH, usageError } from "../command.ts";
 import { eventNumber, FOLLOW_FLAGS, followSession, type SessionEvent } from "../session-events.ts";
 import { writeOut } from "../terminal-text.ts";
@@ -31,12 +31,11 @@ Each line is an event of the session: its number, its name and its main facts, c
       );
     }
     const server = await serverOf(values, "hull logs <session> --url https://…");
-    const path = pathOf("/sessions", id);
-    const { last_event }: { last_event: number } = JSON.parse(await server.send("GET", path));
+    const { last_event } = await server.ask("GET /sessions/{id}", { path: { id } });
     const after = eventNumber(values.after) ?? 0;
     const follow = values.follow === true;
     if (!follow && after >= last_event) return EXIT.ok;
-    await followSession(server, path, after, (event) => {
+    await followSession(server, "GET /sessions/{id}/events", id, after, (event) => {
       const line = values.json === true ? JSON.stringify(event) : lineOf(event, values.verbose === true);
       writeOut(`${line}\n`);
       return !follow && event.seq >= last_event;

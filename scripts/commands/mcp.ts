@@ -1,8 +1,8 @@
 /** `hull mcp`: logins of a running Hull at the MCP servers of its hull.toml. */
 import { spawn } from "node:child_process";
 import { createServer } from "node:http";
-import type { McpServerEntry } from "../../src/registry/answers.ts";
-import { type AdminClient, pathOf, SERVER_FLAGS, serverOf } from "../admin-client.ts";
+import type { McpServerEntry } from "../../typed/client/api.d.ts";
+import { type AdminClient, SERVER_FLAGS, serverOf } from "../admin-client.ts";
 import { CommandError, defineCommand, EXIT, SWITCH, usageError, VALUE } from "../command.ts";
 import { remoteAction } from "../remote-action.ts";
 import { print } from "../report.ts";
@@ -58,23 +58,24 @@ Hull gets the tokens: it stores them sealed, and renews them.
 });
 
 async function login({ server, id, port, browser, json }: Wanted): Promise<number> {
-  const path = `${pathOf("/admin/mcp", id)}/login`;
+  const path = { name: id };
   const receiver = await startReceiver(port);
   try {
-    const text = await server.send("POST", path, { redirect_uri: receiver.address });
-    const { address, login: begun }: { address: string; login: string } = JSON.parse(text);
+    const begin = { redirect_uri: receiver.address };
+    const { address, login: begun } = await server.ask("POST /admin/mcp/{name}/login", { path, json: begin });
     process.stderr.write(`Open this address, and permit the access:\n${address}\n`);
     if (browser) openBrowser(address);
     const state = new URL(address).searchParams.get("state") ?? "";
     const { answer, respond } = await receiver.answer(state);
     try {
-      const stored = await server.send("PUT", path, { login: begun, answer });
+      const end = { login: begun, answer };
+      const stored = await server.ask("PUT /admin/mcp/{name}/login", { path, json: end });
       respond("Hull has access now. You can close this page.");
-      const { expires_at, renewable }: McpServerEntry = JSON.parse(stored);
-      const end = renewable
+      const { expires_at, renewable } = stored;
+      const ends = renewable
         ? "Hull renews it by itself"
         : `it ends at ${expires_at ?? "a time that the server chooses"}`;
-      return print(json, JSON.parse(stored), `Hull has access to ${id}; ${end}.\n`);
+      return print(json, stored, `Hull has access to ${id}; ${ends}.\n`);
     } catch (error) {
       respond("The login failed. The command says why.");
       throw error;
@@ -85,12 +86,12 @@ async function login({ server, id, port, browser, json }: Wanted): Promise<numbe
 }
 
 async function logout({ server, id, json }: Wanted): Promise<number> {
-  await server.send("DELETE", `${pathOf("/admin/mcp", id)}/login`);
+  await server.ask("DELETE /admin/mcp/{name}/login", { path: { name: id } });
   return print(json, { name: id, login: "none" }, `Hull has no access to ${id} any more.\n`);
 }
 
 async function list({ server, json }: Wanted): Promise<number> {
-  const answer: { data: McpServerEntry[] } = JSON.parse(await server.send("GET", "/admin/mcp"));
+  const answer = await server.ask("GET /admin/mcp", {});
   const rows = answer.data.map((entry) => [
     entry.name,
     entry.url,

@@ -1,5 +1,5 @@
 /** `hull remove`: removes an uploaded skill from a running Hull. */
-import { pathOf, SERVER_FLAGS, serverOf } from "../admin-client.ts";
+import { SERVER_FLAGS, serverOf } from "../admin-client.ts";
 import { defineCommand, EXIT, usageError } from "../command.ts";
 
 export const command = defineCommand({
@@ -21,7 +21,7 @@ Runs that are under way finish. To remove a skill that hull publish published, p
     if (slug === undefined) {
       throw usageError("bad_arguments", "Remove which skill?", "hull remove <slug> --url https://…");
     }
-    await server.send("DELETE", pathOf("/_hull/skills", slug));
+    await server.ask("DELETE /_hull/skills/{slug}", { path: { slug } });
     process.stdout.write(`Removed ${slug}.\n`);
     return EXIT.ok;
   },

@@ -1,5 +1,5 @@
 /** `hull run`: one agent run on a running Hull. */
-import { pathOf, serverOf } from "../admin-client.ts";
+import { serverOf } from "../admin-client.ts";
 import { RUN_FLAGS, runBody, streamRun } from "../agent-run.ts";
 import { defineCommand, usageError, VALUE } from "../command.ts";
 import { textOrStdin } from "../utf8-text.ts";
@@ -29,9 +29,13 @@ hull approvals lists and decides such calls. Exit code 1 if the run fails.
     if (prompt.trim() === "") throw usageError("prompt_missing", "The prompt is empty.", "hull run <prompt>");
     const server = await serverOf(values, "hull run <prompt> --url https://…");
     const { session } = values;
-    if (session !== undefined) await server.send("POST", "/sessions", { id: session });
-    const path = session === undefined ? "/runs" : `${pathOf("/sessions", session)}/runs`;
-    return streamRun(server, path, { prompt, ...runBody(values, values.skill) }, ({ id }) => {
+    const json = { prompt, ...runBody(values, values.skill) };
+    if (session !== undefined) await server.ask("POST /sessions", { json: { id: session } });
+    const begun =
+      session === undefined
+        ? server.open("POST /runs", { json })
+        : server.open("POST /sessions/{id}/runs", { path: { id: session }, json });
+    return streamRun(begun, ({ id }) => {
       if (session !== undefined)
         process.stderr.write(`  hull approvals approve ${session} ${id}, or: deny\n`);
     });

@@ -37,11 +37,8 @@ Lists the runs of the last 30 days, and older ones that have not ended, the newe
   async run({ values }) {
     const server = await serverOf(values, "hull runs --url https://…");
     const { status: state, kind, skill: name, session, model, code, json = false } = values;
-    const wanted = Object.entries({ state, kind, name, session, model, code });
-    const query = Object.fromEntries(
-      wanted.flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])),
-    );
-    return printList<IndexedRun>({ server, json }, "/runs", COLUMNS, query);
+    const wanted = { state, kind, name, session, model, code };
+    return printList(json, server.list("GET /runs", {}, wanted), COLUMNS);
   },
 });
 

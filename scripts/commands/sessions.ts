@@ -1,7 +1,7 @@
 /** `hull sessions`: the sessions of a running Hull. */
-import type { Session, SessionRuns, Sessions } from "../../typed/client/api.d.ts";
+import type { NewMessage } from "../../typed/client/api.d.ts";
 import { cancelRun } from "../agent-run.ts";
-import { CommandError, defineCommand, EXIT, SWITCH, usageError, VALUE } from "../command.ts";
+import { CommandError, defineCommand, EXIT, oneOf, SWITCH, VALUE } from "../command.ts";
 import { type ActionInput, actionInput, printList, remoteAction } from "../remote-action.ts";
 import { factTable, print } from "../report.ts";
 import { FOLLOW_FLAGS, type SessionEvent, tailSession } from "../session-events.ts";
@@ -9,10 +9,14 @@ import { table } from "../table.ts";
 import { writeOut } from "../terminal-text.ts";
 import { textOrStdin } from "../utf8-text.ts";
 
-const DELIVERIES = ["interrupt_immediate", "finish_step", "wait_for_completion"];
+const DELIVERIES = [
+  "interrupt_immediate",
+  "finish_step",
+  "wait_for_completion",
+] as const satisfies readonly NewMessage["delivery"][];
 
 interface Wanted extends ActionInput {
-  delivery: string;
+  delivery: (typeof DELIVERIES)[number];
   run: boolean;
 }
 
@@ -54,18 +58,14 @@ stdin. stop cancels the current run. rm removes the session with its files.
       hint: "hull sessions ls, show <id>, tail <id>, send <id> <text>, stop <id>, resume <id>, rm <id>",
     };
     const asked = remoteAction(ACTIONS, positionals, usage);
-    const { delivery = "finish_step" } = values;
-    if (!DELIVERIES.includes(delivery)) {
-      const accepted = `Accepted: ${DELIVERIES.join(", ")}.`;
-      throw usageError("bad_arguments", `There is no delivery "${delivery}".`, accepted);
-    }
+    const delivery = oneOf("delivery", DELIVERIES, values.delivery ?? "finish_step");
     const input = await actionInput("sessions", asked, values);
     return asked.action({ ...input, delivery, run: values.run === true });
   },
 });
 
-function ls(wanted: Wanted): Promise<number> {
-  return printList<Sessions["data"][number]>(wanted, "/sessions", {
+function ls({ server, json }: Wanted): Promise<number> {
+  return printList(json, server.list("GET /sessions", {}), {
     ID: ({ id }) => id,
     STATE: ({ state }) => state,
     CREATED: ({ created_at }) => created_at,
@@ -74,9 +74,10 @@ function ls(wanted: Wanted): Promise<number> {
 }
 
 /** Shows the session, its runs, and its messages. */
-async function show({ server, path, json }: Wanted): Promise<number> {
-  const session: Session = JSON.parse(await server.send("GET", path));
-  const runs = await server.list<SessionRuns["data"][number]>(`${path}/runs`);
+async function show({ server, id, json }: Wanted): Promise<number> {
+  const path = { id };
+  const session = await server.ask("GET /sessions/{id}", { path });
+  const runs = await server.list("GET /sessions/{id}/runs", { path });
   if (json) return done(json, { ...session, runs }, "");
   const facts = factTable([
     ["session", session.id],
@@ -92,7 +93,7 @@ async function show({ server, path, json }: Wanted): Promise<number> {
     created_at,
     settled_at ?? "",
   ]);
-  const transcript = await server.send("GET", `${path}/transcript`);
+  const transcript = await server.text("GET /sessions/{id}/transcript", { path });
   const shown = [
     facts,
     ...(rows.length === 0 ? [] : [table([["RUN", "STATUS", "CREATED", "SETTLED"], ...rows])]),
@@ -102,39 +103,41 @@ async function show({ server, path, json }: Wanted): Promise<number> {
   return EXIT.ok;
 }
 
-async function tail({ server, path, after, run, json }: Wanted): Promise<number> {
+async function tail({ server, id, after, run, json }: Wanted): Promise<number> {
   let exit: number = EXIT.ok;
   const over = ({ event, data }: SessionEvent): boolean => {
     if (event === "done") exit = data.ok === true ? EXIT.ok : EXIT.failed;
     return run && event === "done";
   };
-  await tailSession(server, path, { after, json, note, over });
+  await tailSession(server, id, { after, json, note, over });
   return exit;
 }
 
 const note = ({ event, data }: SessionEvent): string =>
   event === "done" ? `${data.run_id} ${data.status}` : "";
 
-async function send({ server, path, text = "", delivery, json }: Wanted): Promise<number> {
+async function send({ server, id, text = "", delivery, json }: Wanted): Promise<number> {
   const content = await textOrStdin(text);
-  const answer = await server.send("POST", `${path}/messages`, { content, delivery });
-  const { run_id }: { run_id: string | null } = JSON.parse(answer);
-  return done(json, JSON.parse(answer), run_id === null ? "Kept for the next run." : `Given to ${run_id}.`);
+  const sent = await server.ask("POST /sessions/{id}/messages", {
+    path: { id },
+    json: { content, delivery },
+  });
+  return done(json, sent, sent.run_id === null ? "Kept for the next run." : `Given to ${sent.run_id}.`);
 }
 
-async function stop({ server, path, id, json }: Wanted): Promise<number> {
-  const ended = await cancelRun(server, path);
+async function stop({ server, id, json }: Wanted): Promise<number> {
+  const ended = await cancelRun(server, id);
   if (ended === null) throw new CommandError(EXIT.missing, "no_run", `No run is under way in ${id}.`);
   return done(json, ended, `${ended.run_id} is cancelled.`);
 }
 
-async function resume({ server, path, id, json }: Wanted): Promise<number> {
-  const session: { woken: boolean } = JSON.parse(await server.send("POST", `${path}/resume`, {}));
+async function resume({ server, id, json }: Wanted): Promise<number> {
+  const session = await server.ask("POST /sessions/{id}/resume", { path: { id } });
   return done(json, session, `${id} is active${session.woken ? "; its run was woken" : ""}.`);
 }
 
-async function rm({ server, path, id, json }: Wanted): Promise<number> {
-  await server.send("DELETE", path);
+async function rm({ server, id, json }: Wanted): Promise<number> {
+  await server.ask("DELETE /sessions/{id}", { path: { id } });
   return done(json, { id, removed: true }, `Removed ${id}.`);
 }
 

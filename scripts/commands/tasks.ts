@@ -1,20 +1,12 @@
 /** `hull tasks`: the tasks of a running Hull. */
-import type { TaskHandle } from "../../src/run/task/handle.ts";
+import { textOf } from "../../src/skill/json.ts";
+import type { Task } from "../../typed/client/api.d.ts";
 import { defineCommand, EXIT, timeoutMs, VALUE } from "../command.ts";
-import { type ActionInput, actionInput, asking, printList, remoteAction, tailing } from "../remote-action.ts";
+import { type ActionInput, actionInput, printList, remoteAction, tailing } from "../remote-action.ts";
 import { endedLine, factTable, print } from "../report.ts";
 import { FOLLOW_FLAGS, type SessionEvent } from "../session-events.ts";
 import { writeError, writeOut } from "../terminal-text.ts";
 import { textOrStdin } from "../utf8-text.ts";
-
-type ListedTask = Pick<TaskHandle, "id" | "name" | "mode" | "status" | "parent_task_id" | "created_at">;
-
-/** The parts of a handle whose members depend on the task's run. */
-interface ShownTask extends Omit<TaskHandle, "result" | "error" | "provenance"> {
-  result: { visible_text?: string; summary?: string } | null;
-  error: { code: string; detail: string } | null;
-  provenance: { parent_session_id: string | null };
-}
 
 interface Wanted extends ActionInput {
   timeout_ms: number | undefined;
@@ -23,16 +15,20 @@ interface Wanted extends ActionInput {
 const note = ({ event, data }: SessionEvent): string =>
   event === "task_update" && data.parent_run_id === undefined ? `* ${data.status}` : "";
 
-const ask = asking(shown);
+/** An action that asks the server about a task, or to change it, and shows the task. */
+const ask =
+  (route: "GET /tasks/{id}" | `POST /tasks/{id}/${"close" | "trigger"}`) =>
+  async ({ server, id, json }: ActionInput): Promise<number> =>
+    shown(json, await server.ask(route, { path: { id } }));
 
 const ACTIONS: Record<string, (wanted: Wanted) => Promise<number>> = {
   ls,
-  show: ask("GET"),
+  show: ask("GET /tasks/{id}"),
   tail: tailing(note),
   send,
   wait,
-  close: ask("POST", "/close"),
-  trigger: ask("POST", "/trigger"),
+  close: ask("POST /tasks/{id}/close"),
+  trigger: ask("POST /tasks/{id}/trigger"),
   resume,
 };
 
@@ -71,8 +67,8 @@ if it failed. close ends the task and all that it delegated; resume lets a close
   },
 });
 
-function ls(wanted: Wanted): Promise<number> {
-  return printList<ListedTask>(wanted, "/tasks", {
+function ls({ server, json }: Wanted): Promise<number> {
+  return printList(json, server.list("GET /tasks", {}), {
     ID: ({ id }) => id,
     NAME: ({ name }) => name,
     MODE: ({ mode }) => mode,
@@ -83,10 +79,15 @@ function ls(wanted: Wanted): Promise<number> {
 }
 
 async function wait({ server, id, timeout_ms, json }: Wanted): Promise<number> {
-  const asked = { ids: id, ...(timeout_ms === undefined ? {} : { timeout_ms }) };
-  const task: ShownTask = JSON.parse(await server.send("POST", "/tasks/wait", asked));
-  const { status, result, error } = task;
-  const text = result?.summary ?? result?.visible_text ?? "";
+  const answer = await server.ask("POST /tasks/wait", { json: { ids: id, timeout_ms } });
+  let exit: number = EXIT.ok;
+  for (const task of [answer].flat()) exit = ended(json, task);
+  return exit;
+}
+
+function ended(json: boolean, task: Task): number {
+  const { status, error } = task;
+  const text = answered(task);
   if (json) print(true, task, "");
   else writeOut(endedLine(text));
   if (!json && status !== "completed") {
@@ -97,17 +98,20 @@ async function wait({ server, id, timeout_ms, json }: Wanted): Promise<number> {
   return status === "completed" ? EXIT.ok : EXIT.failed;
 }
 
-async function send({ server, path, text = "", json }: Wanted): Promise<number> {
+async function send({ server, id, text = "", json }: Wanted): Promise<number> {
   const task = await textOrStdin(text);
-  return shown(json, JSON.parse(await server.send("POST", `${path}/input`, { task })));
+  return shown(json, await server.ask("POST /tasks/{id}/input", { path: { id }, json: { task } }));
 }
 
 async function resume({ server, id, json }: Wanted): Promise<number> {
-  return shown(json, JSON.parse(await server.send("POST", "/tasks/resume", { id })));
+  return shown(json, await server.ask("POST /tasks/resume", { json: { id } }));
 }
 
-function shown(json: boolean, task: ShownTask): number {
-  const { result, error, policy_dropped = [] } = task;
+/** The text of the task's envelope. */
+const answered = ({ result }: Task): string => textOf(result?.summary ?? result?.visible_text);
+
+function shown(json: boolean, task: Task): number {
+  const { error, policy_dropped = [] } = task;
   const facts: [string, string][] = [
     ["task", task.id],
     ["name", task.name],
@@ -118,9 +122,9 @@ function shown(json: boolean, task: ShownTask): number {
     ["cycles", String(task.history.length)],
     ["began", task.started_at],
     ["ended", task.finished_at ?? ""],
-    ["above it", task.provenance.parent_session_id ?? ""],
+    ["above it", textOf(task.provenance.parent_session_id)],
     ["tools it lacks", policy_dropped.join(", ")],
-    ["answered", result?.summary ?? result?.visible_text ?? ""],
+    ["answered", answered(task)],
   ];
   return print(json, task, factTable(facts));
 }

@@ -3,7 +3,6 @@ import { resolve } from "node:path";
 import { readSkillGraph } from "../../src/engine/workflow/skill-file.ts";
 import { assembleSkill } from "../../src/skill/assemble.ts";
 import { blocksServing } from "../../src/skill/blocking-findings.ts";
-import type { Diagnostic } from "../../src/skill/manifest.ts";
 import { packTar } from "../../src/skill/tar.ts";
 import { AdminClient, SERVER_FLAGS, target } from "../admin-client.ts";
 import { printFindings, readWhole, skillAt } from "../build/one-skill.ts";
@@ -50,15 +49,14 @@ docs/security.md lists the limits of an uploaded skill. Like hull validate, this
     printFindings(skill, diagnostics);
     const { slug, method, route } = assembled.card;
     const server = new AdminClient(url, key);
-    const text = await server.send("PUT", `/_hull/skills/${slug}`, packTar(files));
-    const saved: { digest: string; warnings: Diagnostic[] } = JSON.parse(text);
+    const saved = await server.ask("PUT /_hull/skills/{slug}", { path: { slug } }, { tar: packTar(files) });
     // The server knows no folder above the skill's.
     printFindings(
       skill,
       saved.warnings.map((finding) => ({ ...finding, file: `${base}${finding.file}` })),
     );
     const line = `Uploaded ${slug} as ${saved.digest.slice(0, 12)}: ${method} ${new URL(route, url)}`;
-    process.stdout.write(`${values.json === true ? text : line}\n`);
+    process.stdout.write(`${values.json === true ? JSON.stringify(saved) : line}\n`);
     return EXIT.ok;
   },
 });

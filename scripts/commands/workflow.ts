@@ -2,12 +2,11 @@
 
 import { relative } from "node:path";
 import { firstOf } from "../../src/cut.ts";
-import type { RunDocument } from "../../src/engine/workflow/answers.ts";
 import { counted } from "../../src/plural.ts";
-import type { ListedRun } from "../../src/session/workflow/listed.ts";
-import { type AdminClient, pathOf, SERVER_FLAGS, serverOf } from "../admin-client.ts";
+import type { WorkflowRequest, WorkflowResult, WorkflowRun } from "../../typed/client/api.d.ts";
+import { type AdminClient, SERVER_FLAGS, serverOf } from "../admin-client.ts";
 import { defineCommand, EXIT, SWITCH, timeoutMs, unexpectedArgument, usageError, VALUE } from "../command.ts";
-import { readDocument } from "../document-file.ts";
+import { readObject } from "../document-file.ts";
 import { openProject } from "../project.ts";
 import { printList, remoteAction } from "../remote-action.ts";
 import { endedLine, factTable, print } from "../report.ts";
@@ -109,11 +108,16 @@ there are none. explain prints one sentence: what the run does, or why it does n
   },
 });
 
-async function run({ server, id, task, options: file, json }: Wanted): Promise<number> {
-  const source = DOCUMENT.test(id) ? { graph: (await readDocument(id)).value } : { workflow: id };
-  const options = file === undefined ? {} : { options: (await readDocument(file)).value };
-  return toEnd(server, json, "/workflows/execute", { task, ...source, ...options });
+async function run({ server, id, task = "", options: file, json }: Wanted): Promise<number> {
+  const source: Pick<WorkflowRequest, "graph" | "workflow"> = DOCUMENT.test(id)
+    ? { graph: await readObject(id) }
+    : { workflow: id };
+  const options: WorkflowRequest["options"] = file === undefined ? undefined : await readObject(file);
+  const asked = { task, ...source, options };
+  return toEnd(server, json, server.ask("POST /workflows/execute", { query: WITHOUT_WAIT, json: asked }));
 }
+
+const WITHOUT_WAIT = { wait: "none" } as const;
 
 const DOCUMENT = /\.(?:json|ya?ml)$/;
 
@@ -161,8 +165,8 @@ function resultText({ file, name, ok, run_id, differences }: CaseResult): string
   return `${ok ? "ok  " : "FAIL"} ${path}: ${name}${run}\n${lines.join("")}`;
 }
 
-function ls(wanted: Wanted): Promise<number> {
-  return printList<ListedRun>(wanted, "/workflows/runs", {
+function ls({ server, json }: Wanted): Promise<number> {
+  return printList(json, server.list("GET /workflows/runs", {}), {
     ID: ({ id }) => id,
     WORKFLOW: ({ workflow }) => workflow,
     STATUS: ({ status }) => status,
@@ -171,8 +175,8 @@ function ls(wanted: Wanted): Promise<number> {
   });
 }
 
-const recordOf = async ({ server, id }: Wanted): Promise<RunDocument> =>
-  JSON.parse(await server.send("GET", pathOf("/workflows/runs", id)));
+const recordOf = ({ server, id }: Pick<Wanted, "server" | "id">): Promise<WorkflowRun> =>
+  server.ask("GET /workflows/runs/{id}", { path: { id } });
 
 async function show(wanted: Wanted): Promise<number> {
   return shown(wanted.json, await recordOf(wanted));
@@ -184,26 +188,26 @@ async function explain(wanted: Wanted): Promise<number> {
 }
 
 async function cancel({ server, id, reason, json }: Wanted): Promise<number> {
-  const body = reason === undefined ? {} : { reason };
-  return shown(json, JSON.parse(await server.send("POST", `${pathOf("/workflows/runs", id)}/cancel`, body)));
+  const asked = { path: { id }, json: { reason } };
+  return shown(json, await server.ask("POST /workflows/runs/{id}/cancel", asked));
 }
 
-async function fork({ server, id, from, task, json }: Wanted): Promise<number> {
-  const body = { from, ...(task === undefined ? {} : { input: { task } }) };
-  return toEnd(server, json, `${pathOf("/workflows/runs", id)}/fork`, body);
+async function fork({ server, id, from = "", task, json }: Wanted): Promise<number> {
+  const asked = { from, input: task === undefined ? undefined : { task } };
+  const takes = { path: { id }, query: WITHOUT_WAIT, json: asked };
+  return toEnd(server, json, server.ask("POST /workflows/runs/{id}/fork", takes));
 }
 
 /**
- * Begins a run, prints its id, and waits for its end, however long it takes: a run may sleep for days, and it continues
+ * Prints the id of a run that begins, and waits for its end, however long it takes: a run may sleep for days, and it continues
  * even if nobody waits any more.
  */
-async function toEnd(server: AdminClient, json: boolean, path: string, body: object): Promise<number> {
-  const begun: { id: string } = JSON.parse(await server.send("POST", `${path}?wait=none`, body));
+async function toEnd(server: AdminClient, json: boolean, begins: Promise<WorkflowResult>): Promise<number> {
+  const begun = await begins;
   const { id } = begun;
   process.stderr.write(`${id} has begun. What it does: hull workflow explain ${id}\n`);
-  const location = pathOf("/workflows/runs", id);
-  await followSession(server, location, 0, ({ event }) => event === "done");
-  const run: RunDocument = JSON.parse(await server.send("GET", location));
+  await followSession(server, "GET /workflows/runs/{id}/events", id, 0, ({ event }) => event === "done");
+  const run = await recordOf({ server, id });
   const { status, artifacts, transcript } = run;
   const last = artifacts.at(-1);
   const said = last === undefined ? "" : (last.text ?? JSON.stringify(last.data, null, 2));
@@ -213,7 +217,7 @@ async function toEnd(server: AdminClient, json: boolean, path: string, body: obj
 }
 
 /** The places where the process of the run crashed, and the parts of its test that the run did not use. */
-function trialFacts({ test: trial = null }: RunDocument): [string, string][] {
+function trialFacts({ test: trial = null }: WorkflowRun): [string, string][] {
   if (trial === null) return [];
   const list = (values: readonly unknown[]): string =>
     values.map((value) => JSON.stringify(value)).join(", ");
@@ -224,7 +228,7 @@ function trialFacts({ test: trial = null }: RunDocument): [string, string][] {
   return [["died at", list(trial.crashed)], ...unmet];
 }
 
-function shown(json: boolean, run: RunDocument): number {
+function shown(json: boolean, run: WorkflowRun): number {
   const facts: [string, string][] = [
     ["run", run.id],
     ["workflow", run.workflow_name],

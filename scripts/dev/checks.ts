@@ -9,7 +9,6 @@ import { promisify } from "node:util";
 import { parse } from "smol-toml";
 import { keyVariablesOf } from "../../src/model/registry/layer.ts";
 import { counted } from "../../src/plural.ts";
-import type { McpServerEntry } from "../../src/registry/answers.ts";
 import { PROVIDER_KEY_VARIABLES } from "../../src/secrets.ts";
 import { AdminClient, runningServer } from "../admin-client.ts";
 import { buildRoots } from "../build/build.ts";
@@ -206,8 +205,7 @@ async function loginsCheck({ dir, config }: Project): Promise<Finding[]> {
   try {
     const variables = await loadEnvironment(dir);
     const key = variables.get("HULL_API_KEY") || variables.get("HULL_ADMIN_KEY") || undefined;
-    const text = await new AdminClient(running, key, 10_000).send("GET", "/admin/mcp");
-    const { data }: { data: McpServerEntry[] } = JSON.parse(text);
+    const { data } = await new AdminClient(running, key, 10_000).ask("GET /admin/mcp", {});
     const needed = data.filter(({ needs_login }) => needs_login).map(({ name }) => name);
     if (needed.length === 0)
       return [{ check, level: "ok", message: `${counted(data.length, "server")}, none needs a login` }];

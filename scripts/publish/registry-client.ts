@@ -1,9 +1,9 @@
 /** Publishes a build to a running Hull over HTTP: missing objects first, the catalog pointer last. */
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ServedCatalog } from "../../src/registry/answers.ts";
-import type { SkillRecord } from "../../src/skill/manifest.ts";
+import { type SkillRecord, skillRecordShape } from "../../src/skill/manifest.ts";
 import { packTar, type TarFile } from "../../src/skill/tar.ts";
+import type { CatalogRequest, ServedCatalog } from "../../typed/client/api.d.ts";
 import { AdminClient } from "../admin-client.ts";
 import type { BuildResult } from "../build/build.ts";
 import { CommandError, EXIT } from "../command.ts";
@@ -34,7 +34,7 @@ export class RegistryClient {
    */
   async served(): Promise<ServedCatalog | null> {
     try {
-      return JSON.parse(await this.#client.send("GET", "/_hull/catalog"));
+      return await this.#client.ask("GET /_hull/catalog", {});
     } catch (error) {
       if (error instanceof CommandError && UNKNOWN.includes(error.code)) return null;
       throw error;
@@ -56,14 +56,15 @@ export class RegistryClient {
       for (const { name } of batch) known.add(name);
       sent += batch.length;
     }
-    await this.#serve({ id: catalog.id, ...(instead === null ? {} : { base: instead.id }) });
+    await this.#serve({ id: catalog.id, base: instead === null ? undefined : instead.id });
     return sent;
   }
 
   /** The version of a skill that is served; `null`: there is none. */
   async published(slug: string): Promise<{ digest: string; record: SkillRecord } | null> {
     try {
-      return JSON.parse(await this.#client.send("GET", `/_hull/catalog/${slug}`));
+      const { digest, record } = await this.#client.ask("GET /_hull/catalog/{slug}", { path: { slug } });
+      return { digest, record: skillRecordShape.parse(record) };
     } catch (error) {
       if (error instanceof CommandError && NOT_PUBLISHED.includes(error.code)) return null;
       throw error;
@@ -84,13 +85,12 @@ export class RegistryClient {
    * Returns the id of the catalog. An answer may be lost after the catalog has changed: naming the same one again changes
    * nothing then, but a second rollback would undo the first.
    */
-  async #serve(asked: { id: string; base?: string | null } | { rollback: true }): Promise<string> {
+  async #serve(json: CatalogRequest): Promise<string> {
     for (let attempt = 1; ; attempt++) {
       try {
-        const pointer: { id: string } = JSON.parse(await this.#client.send("POST", "/_hull/catalog", asked));
-        return pointer.id;
+        return (await this.#client.ask("POST /_hull/catalog", { json })).id;
       } catch (error) {
-        if (attempt === ATTEMPTS || !("id" in asked) || !isUncertain(error)) throw error;
+        if (attempt === ATTEMPTS || !("id" in json) || !isUncertain(error)) throw error;
         await sleep(REPEAT_MS);
       }
     }
@@ -98,25 +98,16 @@ export class RegistryClient {
 
   async #knownObjects(): Promise<Set<string>> {
     if (this.#known !== null) return this.#known;
-    const known = new Set<string>();
-    let cursor: string | null = null;
-    do {
-      const query: string = cursor === null ? "" : `?cursor=${encodeURIComponent(cursor)}`;
-      const page: { data: string[]; next_cursor: string | null } = JSON.parse(
-        await this.#client.send("GET", `/_hull/bundles${query}`),
-      );
-      for (const key of page.data) known.add(key.replace(":", "/"));
-      cursor = page.next_cursor;
-    } while (cursor !== null);
-    this.#known = known;
-    return known;
+    const keys = await this.#client.list("GET /_hull/bundles", {});
+    this.#known = new Set(keys.map((key) => key.replace(":", "/")));
+    return this.#known;
   }
 
   async #upload(batch: readonly RegistryObject[]): Promise<void> {
     const files = batch.map(({ name, bytes }): TarFile => ({ path: name, mode: 0o644, bytes }));
     const tar = packTar(files);
     const digest = createHash("sha256").update(tar).digest("hex");
-    await this.#client.send("PUT", `/_hull/bundles/${digest}`, tar);
+    await this.#client.ask("PUT /_hull/bundles/{digest}", { path: { digest } }, { tar });
   }
 }
 

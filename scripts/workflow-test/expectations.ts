@@ -1,49 +1,11 @@
 /** Compares the record of a workflow run with what its test expects. Pure. */
 
 import { isDeepStrictEqual } from "node:util";
-import * as z from "zod";
 import { firstOf } from "../../src/cut.ts";
 import { asJson, isObject } from "../../src/skill/json.ts";
 import type { Json } from "../../src/skill/manifest.ts";
+import type { WorkflowRun, WorkflowStage } from "../../typed/client/api.d.ts";
 import type { ArtifactExpectation, Expectation, NodeExpectation } from "./test-file.ts";
-
-const json = z.custom<Json>((value) => value !== undefined);
-const fault = z.object({ code: z.string() }).nullable();
-const artifact = z.object({
-  kind: z.string(),
-  title: z.string().nullish(),
-  text: z.string().nullish(),
-  data: json.nullish(),
-});
-const stage = z.object({
-  node_id: z.string(),
-  kind: z.string(),
-  status: z.string(),
-  branch: z.string(),
-  visible_text: z.string(),
-  attempts: z.array(z.unknown()),
-  artifacts: z.array(artifact),
-  error: fault,
-});
-const points = z.array(z.record(z.string(), json));
-
-/** The members of a run's record that tests examine. */
-export const runRecord = z.object({
-  id: z.string(),
-  status: z.string(),
-  explanation: z.string(),
-  finished_at: z.string().nullable(),
-  stages: z.array(stage),
-  compensations: z.array(stage),
-  usage: z.object({ call_count: z.number() }),
-  error: fault,
-  test: z.object({
-    unmet: z.object({ crashes: points, mocks: points, approvals: z.array(z.string()), signals: points }),
-  }),
-});
-
-export type RunRecord = z.infer<typeof runRecord>;
-type Stage = z.infer<typeof stage>;
 
 /** `expected` and `actual` as people read them. */
 export interface Difference {
@@ -54,7 +16,7 @@ export interface Difference {
 }
 
 /** In the order of the test's members; empty: the run is as expected. */
-export function differences(wanted: Expectation, run: RunRecord): Difference[] {
+export function differences(wanted: Expectation, run: WorkflowRun): Difference[] {
   const { status, error, nodes, order, compensated, result, artifacts, model_calls } = wanted;
   const ended = run.stages.map(({ node_id }) => node_id);
   const undone = run.compensations.map(({ node_id }) => node_id);
@@ -77,7 +39,7 @@ export function differences(wanted: Expectation, run: RunRecord): Difference[] {
     ...equal("result", result, resultOf(run)),
     ...artifacts.flatMap((one, at) => ofArtifact(`artifacts.${at}`, one, run.stages)),
     ...equal("model_calls", model_calls, run.usage.call_count),
-    ...ofUnmet(wanted.unmet, run.test.unmet),
+    ...ofUnmet(wanted.unmet, run.test?.unmet),
   ];
 }
 
@@ -92,7 +54,7 @@ function contains(path: string, expected: string | string[] | undefined, actual:
 }
 
 /** Everything except `visits` concerns the node's last visit. */
-function ofNode(path: string, wanted: NodeExpectation, visits: readonly Stage[]): Difference[] {
+function ofNode(path: string, wanted: NodeExpectation, visits: readonly WorkflowStage[]): Difference[] {
   const count = equal(`${path}.visits`, wanted.visits, visits.length);
   const last = visits.at(-1);
   const { visits: _, ...others } = wanted;
@@ -113,11 +75,11 @@ function ofNode(path: string, wanted: NodeExpectation, visits: readonly Stage[])
 }
 
 /** The data of a stage if it has any, otherwise its text. The data of a verify node is its verdict. */
-const outputOf = ({ kind, artifacts, visible_text }: Stage): Json =>
-  kind === "verify" ? visible_text : (artifacts.at(-1)?.data ?? visible_text);
+const outputOf = ({ kind, artifacts, visible_text }: WorkflowStage): Json =>
+  kind === "verify" ? visible_text : asJson<Json>(artifacts.at(-1)?.data ?? visible_text);
 
 /** The output of the last stage that produced text. */
-function resultOf({ stages }: RunRecord): Json {
+function resultOf({ stages }: WorkflowRun): Json {
   const last = stages.findLast((stage) => outputOf(stage) !== "");
   return last === undefined ? null : outputOf(last);
 }
@@ -132,7 +94,11 @@ function comesIn(order: readonly string[], ended: readonly string[]): boolean {
   });
 }
 
-function ofArtifact(path: string, wanted: ArtifactExpectation, stages: readonly Stage[]): Difference[] {
+function ofArtifact(
+  path: string,
+  wanted: ArtifactExpectation,
+  stages: readonly WorkflowStage[],
+): Difference[] {
   const { node, kind, title, text, data } = wanted;
   const made = stages
     .filter(({ node_id }) => node === undefined || node_id === node)
@@ -145,15 +111,17 @@ function ofArtifact(path: string, wanted: ArtifactExpectation, stages: readonly 
       (data === undefined || isDeepStrictEqual(data, one.data ?? null)),
   );
   if (fits) return [];
-  const there = made.map((one) => shown({ node: one.node, kind: one.kind, text: one.text ?? null }));
+  const there = made.map((one) => shown(asJson({ node: one.node, kind: one.kind, text: one.text ?? null })));
   return [{ path, expected: shown(asJson(wanted)), actual: there.join("; ") || "no artifact" }];
 }
 
+type Trial = NonNullable<WorkflowRun["test"]>;
+
 /** Compares the parts of the test that the run did not use with those that the test expects to be unused. */
-function ofUnmet(wanted: Expectation["unmet"], unmet: RunRecord["test"]["unmet"]): Difference[] {
+function ofUnmet(wanted: Expectation["unmet"], unmet: Trial["unmet"] | undefined): Difference[] {
   return (["crashes", "mocks", "approvals", "signals"] as const).flatMap((part) => {
     const path = `unmet.${part}`;
-    const left: Json[] = [...unmet[part]];
+    const left: Json[] = [...(unmet?.[part] ?? [])];
     const missing: Json[] = [];
     for (const one of wanted[part]) {
       const at = left.findIndex((other) => hasAll(other, one));

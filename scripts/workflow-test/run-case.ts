@@ -1,9 +1,9 @@
 /** Runs one case of a workflow's tests in a running Hull. */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { JsonObject } from "../../src/skill/manifest.ts";
-import { type AdminClient, pathOf } from "../admin-client.ts";
+import type { WorkflowRequest, WorkflowRun } from "../../typed/client/api.d.ts";
+import type { AdminClient } from "../admin-client.ts";
 import { CommandError, EXIT } from "../command.ts";
-import { type Difference, differences, type RunRecord, runRecord } from "./expectations.ts";
+import { type Difference, differences } from "./expectations.ts";
 import type { WorkflowTestCase } from "./test-file.ts";
 
 /** The shortest and the longest time between two requests, in ms. */
@@ -33,21 +33,19 @@ export async function runCase(
 ): Promise<CaseResult> {
   const id = await begin(server, request);
   if (typeof id !== "string") return { file, name, ok: false, run_id: null, differences: [id] };
-  const path = pathOf("/workflows/runs", id);
-  const run = await settled(server, path, { until: Date.now() + timeout_ms, virtual_time });
+  const path = { id };
+  const run = await settled(server, id, { until: Date.now() + timeout_ms, virtual_time });
   const found = differences(expect, run);
-  if (run.finished_at === null) await server.send("POST", `${path}/kill`, {});
-  if (found.length === 0) await server.send("DELETE", path);
+  if (run.finished_at === null) await server.ask("POST /workflows/runs/{id}/kill", { path });
+  if (found.length === 0) await server.ask("DELETE /workflows/runs/{id}", { path });
   return { file, name, ok: found.length === 0, run_id: id, differences: found };
 }
 
 /** The run's id; or why Hull refused the request. */
-async function begin(server: AdminClient, request: JsonObject): Promise<string | Difference> {
+async function begin(server: AdminClient, json: WorkflowRequest): Promise<string | Difference> {
   try {
-    const { run }: { run: { id: string } } = JSON.parse(
-      await server.send("POST", "/workflows/execute?wait=none", request),
-    );
-    return run.id;
+    const query = { wait: "none" } as const;
+    return (await server.ask("POST /workflows/execute", { query, json })).id;
   } catch (error) {
     if (!(error instanceof CommandError) || !REFUSALS.includes(error.exit)) throw error;
     return { path: "request", expected: "a run", actual: error.message };
@@ -57,11 +55,11 @@ async function begin(server: AdminClient, request: JsonObject): Promise<string |
 /** The record once the run has ended, waits for input from outside, or has no time left. */
 async function settled(
   server: AdminClient,
-  path: string,
+  id: string,
   { until, virtual_time }: { until: number; virtual_time: boolean },
-): Promise<RunRecord> {
+): Promise<WorkflowRun> {
   for (let wait = ASKS_MS; ; wait = Math.min(wait * 2, MOST_MS)) {
-    const run = runRecord.parse(JSON.parse(await server.send("GET", path)));
+    const run = await server.ask("GET /workflows/runs/{id}", { path: { id } });
     // Virtual time has already passed, so a waiting run cannot continue by itself.
     const stuck = run.status === "paused" || (virtual_time && run.status === "waiting");
     if (run.finished_at !== null || stuck || Date.now() >= until) return run;

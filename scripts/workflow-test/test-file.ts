@@ -1,12 +1,21 @@
 /** Reads a file of workflow tests (docs/testing.md): what each case runs, and what it expects. */
 import { dirname, join } from "node:path";
 import * as z from "zod";
-import type { Json, JsonObject } from "../../src/skill/manifest.ts";
+import { isObject } from "../../src/skill/json.ts";
+import type { Json } from "../../src/skill/manifest.ts";
+import type {
+  WorkflowArtifact,
+  WorkflowGraph,
+  WorkflowOptions,
+  WorkflowRequest,
+} from "../../typed/client/api.d.ts";
 import { CommandError, EXIT } from "../command.ts";
-import { type DocumentFile, readDocument } from "../document-file.ts";
+import { type DocumentFile, readDocument, readObject } from "../document-file.ts";
 
 const json = z.custom<Json>((value) => value !== undefined);
 const object = z.record(z.string(), json);
+/** A document that the server checks. */
+const document = <T>() => z.custom<T>(isObject, "must be an object");
 const text = z.string().min(1);
 const count = z.int().min(0);
 /** One text that another one must contain, or several. */
@@ -49,21 +58,22 @@ const expectation = z.strictObject({
     .prefault({}),
 });
 
+type Trial = Required<NonNullable<WorkflowOptions["test"]>>;
 const trial = z.strictObject({
   virtual_time: z.boolean().optional(),
-  mocks: object.optional(),
-  approvals: object.optional(),
-  signals: z.array(object).optional(),
-  crashes: z.array(object).optional(),
+  mocks: document<Trial["mocks"]>().optional(),
+  approvals: document<Trial["approvals"]>().optional(),
+  signals: z.array(document<Trial["signals"][number]>()).optional(),
+  crashes: z.array(document<Trial["crashes"][number]>()).optional(),
 });
 
 /** What a case says, or the file for all of its cases. */
 const shared = {
-  graph: z.union([text, object]).optional(),
+  graph: z.union([text, document<WorkflowGraph>()]).optional(),
   workflow: text.optional(),
   task: text.optional(),
-  artifacts: z.array(object).optional(),
-  options: object.optional(),
+  artifacts: z.array(document<WorkflowArtifact>()).optional(),
+  options: document<WorkflowOptions>().optional(),
   test: trial.optional(),
 };
 
@@ -83,7 +93,7 @@ export interface WorkflowTestCase {
   file: string;
   name: string;
   /** The body of `POST /workflows/execute`. */
-  request: JsonObject;
+  request: WorkflowRequest;
   virtual_time: boolean;
   expect: Expectation;
 }
@@ -100,10 +110,12 @@ export async function readTestFile(file: string): Promise<WorkflowTestCase[]> {
   if (twice !== -1) throw refused([`${document.at(`cases.${twice}.name`)}: another case has this name.`]);
   const made: WorkflowTestCase[] = [];
   for (const [at, one] of cases.entries()) {
-    const request = { ...(await sourceOf(file, all, one)), ...settingsOf(all, one) };
-    if (request.task === undefined) throw refused([`${document.at(`cases.${at}`)}: the case has no task.`]);
-    if (request.graph === undefined && request.workflow === undefined)
+    const source = await sourceOf(file, all, one);
+    const task = one.task ?? all.task;
+    if (task === undefined) throw refused([`${document.at(`cases.${at}`)}: the case has no task.`]);
+    if (source.graph === undefined && source.workflow === undefined)
       throw refused([`${document.at(`cases.${at}`)}: the case has neither graph nor workflow.`]);
+    const request = { task, ...source, ...settingsOf(all, one) };
     made.push({ file, name: one.name, request, virtual_time: virtualTime(all, one), expect: one.expect });
   }
   return made;
@@ -112,27 +124,28 @@ export async function readTestFile(file: string): Promise<WorkflowTestCase[]> {
 type Shared = Omit<TestFile, "cases">;
 
 /** The graph of a case; a text is the path of a file, from the folder of the test file. */
-async function sourceOf(file: string, all: Shared, one: Case): Promise<JsonObject> {
+async function sourceOf(
+  file: string,
+  all: Shared,
+  one: Case,
+): Promise<Pick<WorkflowRequest, "graph" | "workflow">> {
   const { graph, workflow } = one.graph === undefined && one.workflow === undefined ? all : one;
   if (workflow !== undefined) return { workflow };
   if (graph === undefined) return {};
-  return {
-    graph: typeof graph === "string" ? (await readDocument(join(dirname(file), graph))).value : graph,
-  };
+  return { graph: typeof graph === "string" ? await readObject(join(dirname(file), graph)) : graph };
 }
 
 /**
  * The rest of a request. The mock provider answers unless the case names another one, and time passes at once unless the
  * case says otherwise.
  */
-function settingsOf(all: Shared, one: Case): JsonObject {
-  const task = one.task ?? all.task;
+function settingsOf(all: Shared, one: Case): Pick<WorkflowRequest, "artifacts" | "options"> {
   const artifacts = one.artifacts ?? all.artifacts;
   const options = { ...all.options, ...one.options };
   const free =
     options.provider === undefined && options.model === undefined && options.model_tier === undefined;
   const { signals, crashes } = { ...all.test, ...one.test };
-  const test: JsonObject = {
+  const test = {
     virtual_time: virtualTime(all, one),
     mocks: { ...all.test?.mocks, ...one.test?.mocks },
     approvals: { ...all.test?.approvals, ...one.test?.approvals },
@@ -140,8 +153,7 @@ function settingsOf(all: Shared, one: Case): JsonObject {
     ...(crashes === undefined ? {} : { crashes }),
   };
   return {
-    ...(task === undefined ? {} : { task }),
-    ...(artifacts === undefined ? {} : { artifacts }),
+    artifacts,
     options: { ...(free ? { provider: "mock" } : {}), ...options, test },
   };
 }

@@ -18,6 +18,7 @@ import { EventStream } from "./event-stream.ts";
 import { ExecutionsClient, executionStream, skillAnswer } from "./executions.ts";
 import { inputBody, inputQuery, type SkillInput } from "./input.ts";
 import { ModelsClient } from "./models.ts";
+import type { Filter, Item, Json } from "./route.ts";
 import { SessionClient, SessionsClient } from "./sessions.ts";
 import { TaskClient, TasksClient } from "./tasks.ts";
 import {
@@ -25,11 +26,8 @@ import {
   type Call,
   type CallSettings,
   call,
-  type Filter,
   type HullOptions,
-  type Item,
   idempotent,
-  type Json,
   posts,
   type RunSettings,
   Transport,

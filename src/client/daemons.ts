@@ -1,7 +1,8 @@
 /** Daemons: agents that wait, and wake when something comes or is due. */
 import type { Daemon, DaemonRequest, DaemonSnapshot, Daemons } from "../../typed/client/api.d.ts";
+import type { Item } from "./route.ts";
 import { SessionClient } from "./sessions.ts";
-import type { CallSettings, Item, RunSettings, Transport } from "./transport.ts";
+import type { CallSettings, RunSettings, Transport } from "./transport.ts";
 
 export class DaemonsClient {
   readonly #transport: Transport;

@@ -2,14 +2,8 @@
 import type { Execution } from "../../typed/client/api.d.ts";
 import { SkillAnswer } from "./answer.ts";
 import { EventStream } from "./event-stream.ts";
-import {
-  type Call,
-  type CallSettings,
-  call,
-  type Item,
-  type RunSettings,
-  type Transport,
-} from "./transport.ts";
+import type { Item } from "./route.ts";
+import { type Call, type CallSettings, call, type RunSettings, type Transport } from "./transport.ts";
 
 export class ExecutionsClient {
   readonly #transport: Transport;

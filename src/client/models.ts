@@ -19,14 +19,8 @@ import type {
 } from "../../typed/client/api.d.ts";
 import type { EventStream } from "./event-stream.ts";
 import { executionStream } from "./executions.ts";
-import {
-  type Answer,
-  type CallSettings,
-  posts,
-  type Query,
-  type RunSettings,
-  type Transport,
-} from "./transport.ts";
+import type { Answer, Query } from "./route.ts";
+import { type CallSettings, posts, type RunSettings, type Transport } from "./transport.ts";
 
 /** Whose soft budget or cost is meant: a session's; without an id the caller's own. */
 type OfSession = Query<"GET /llm/budget">;

@@ -28,18 +28,8 @@ import type {
   Transcript,
 } from "../../typed/client/api.d.ts";
 import { EventStream } from "./event-stream.ts";
-import {
-  type Answer,
-  type Body,
-  type CallSettings,
-  call,
-  type Filter,
-  type Item,
-  type Json,
-  posts,
-  type RunSettings,
-  type Transport,
-} from "./transport.ts";
+import type { Answer, Filter, Item, Json } from "./route.ts";
+import { type Body, type CallSettings, call, posts, type RunSettings, type Transport } from "./transport.ts";
 
 /** An approval in the form of a stream or a list. */
 type NamedApproval = Pick<EventData["approval_request"], "id" | "arguments_digest">;

@@ -1,8 +1,9 @@
 /** Tasks: runs that are delegated to sessions of their own. */
 import type { SubAgentRequest, SubAgentResult, Task, TaskRequest, Tasks } from "../../typed/client/api.d.ts";
 import { EventStream } from "./event-stream.ts";
+import type { Json } from "./route.ts";
 import { SessionClient } from "./sessions.ts";
-import { type CallSettings, type Json, posts, type RunSettings, type Transport } from "./transport.ts";
+import { type CallSettings, posts, type RunSettings, type Transport } from "./transport.ts";
 
 export class TasksClient {
   readonly #transport: Transport;

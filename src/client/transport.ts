@@ -1,6 +1,20 @@
 /** Sends calls of the client: address, key, retries of what is safe to repeat, errors. */
 import type { Routes } from "../../typed/client/api.d.ts";
 import { HullConnectionError, HullError } from "./error.ts";
+import {
+  type Answer,
+  type Item,
+  type KeyedRoute,
+  type LaterRoute,
+  type ListRoute,
+  namesAnother,
+  type Page,
+  queryText,
+  type Route,
+  type RouteRequest,
+  requestOf,
+  type Takes,
+} from "./route.ts";
 
 export interface HullOptions {
   /** Origin of the deployment, e.g. `https://hull.example.com`. Default in a browser: the page's origin. */
@@ -35,35 +49,7 @@ export interface RunSettings extends CallSettings {
 
 export type Body = string | Blob | FormData | ArrayBuffer | ArrayBufferView<ArrayBuffer>;
 
-/** A route of the API, `METHOD /path`, which the API's declarations describe. */
-type Route = keyof Routes;
-/** What names the call in the path, and its query and JSON. */
-type Takes<R extends Route> = Routes[R]["takes"];
-export type Answer<R extends Route> = Routes[R]["answer"];
-/** The parameters of its query. */
-export type Query<R extends Route> = Takes<R> extends { query?: infer Q } ? NonNullable<Q> : never;
-/** The same of a list, without those that choose its pages. */
-export type Filter<R extends Route> = Omit<Query<R>, "limit" | "cursor">;
-/** Its JSON. */
-export type Json<R extends Route> = Takes<R> extends { json?: infer J } ? NonNullable<J> : never;
-/** An item of the list that it answers with. */
-export type Item<R extends Route> = Answer<R> extends { data: (infer I)[] } ? I : never;
-/** Routes whose declaration has a member with this value. */
-type RouteWith<Member> = { [R in Route]: Routes[R] extends Member ? R : never }[Route];
-/** Routes that take an `Idempotency-Key`. */
-type KeyedRoute = RouteWith<{ keyed: true }>;
-/** Routes that answer 202 if the run continues. */
-type LaterRoute = RouteWith<{ keyed: true; later: object }>;
-/** Routes that answer with a page of a list. */
-type ListRoute = RouteWith<{ answer: { data: unknown[]; next_cursor: string | null } }>;
-
-export interface Call {
-  method: string;
-  path: string;
-  /** Members that are `undefined` are left out. */
-  query?: Readonly<Record<string, string | number | boolean | undefined>> | undefined;
-  /** Sent as JSON. */
-  json?: unknown;
+export interface Call extends RouteRequest {
   /** Sent unchanged. */
   body?: Body | undefined;
   headers?: Readonly<Record<string, string>>;
@@ -132,7 +118,7 @@ export class Transport {
    */
   async prepare(call: Call, settings: CallSettings): Promise<Prepared> {
     const { method, path, query, json, body } = call;
-    if (/^[^?#]*\/(?:(?:\.|%2e){1,2}(?=[/?#]|$)|\/)/i.test(path) || /^[^?#]+\/(?=[?#]|$)/.test(path)) {
+    if (namesAnother(path)) {
       throw new TypeError(`An id or a name in ${path} is empty, "." or "..". Pass one that names something.`);
     }
     const { key, headers: own } = this.#options;
@@ -236,11 +222,6 @@ export class Transport {
   }
 }
 
-interface Page<Item> {
-  data: Item[];
-  next_cursor: string | null;
-}
-
 /** A call of a certain route. */
 interface RouteCall<R extends Route> extends Call {
   route?: R;
@@ -250,23 +231,11 @@ interface RouteCall<R extends Route> extends Call {
  * A call of a route. A POST is not repeated unless `more` says so.
  * @param more what a route's declaration has no type for, such as bytes
  */
-export function call<R extends Route>(
+export const call = <R extends Route>(
   route: R,
-  {
-    path = {},
-    query,
-    json,
-  }: Takes<R> & { path?: Record<string, string>; query?: Call["query"]; json?: unknown },
+  takes: Takes<R>,
   more: Partial<Omit<Call, "method" | "path">> = {},
-): RouteCall<R> {
-  const [method = "", template = ""] = route.split(" ");
-  const named = template.replace(/\{(\w+)\}/g, (_, name: string) => segments(name, path[name] ?? ""));
-  return { method, path: named, query, json, repeatable: method !== "POST", ...more };
-}
-
-/** A value of a path; `path` itself has several segments. */
-const segments = (name: string, value: string): string =>
-  name === "path" ? value.split("/").map(encodeURIComponent).join("/") : encodeURIComponent(value);
+): RouteCall<R> => ({ ...requestOf(route, takes), repeatable: !route.startsWith("POST "), ...more });
 
 /** A call that runs or makes something. */
 export function posts<R extends KeyedRoute>(route: R, takes: Takes<R>, settings: RunSettings): RouteCall<R> {
@@ -313,13 +282,6 @@ export function pause(ms: number, signal: AbortSignal | undefined): Promise<void
     if (signal?.aborted === true) abort();
     signal?.addEventListener("abort", abort, { once: true });
   });
-}
-
-function queryText(query: Call["query"] = {}): string {
-  const pairs = Object.entries(query).flatMap(([name, value]) =>
-    value === undefined ? [] : [[name, String(value)]],
-  );
-  return pairs.length === 0 ? "" : `?${new URLSearchParams(pairs)}`;
 }
 
 /**

@@ -11,16 +11,8 @@ import type {
   WorkflowVersion,
 } from "../../typed/client/api.d.ts";
 import { EventStream } from "./event-stream.ts";
-import {
-  type Answer,
-  type CallSettings,
-  call,
-  type Filter,
-  type Json,
-  posts,
-  type RunSettings,
-  type Transport,
-} from "./transport.ts";
+import type { Answer, Filter, Json } from "./route.ts";
+import { type CallSettings, call, posts, type RunSettings, type Transport } from "./transport.ts";
 
 export class WorkflowsClient {
   readonly #transport: Transport;

@@ -1,5 +1,22 @@
 // `npm run docs` writes this file from the declarations of the API.
 
+export type ApiKey = {
+  id: string;
+  /** How the key begins. */
+  prefix: string;
+  tenant: string;
+  scopes: ("invoke" | "publish" | "admin")[];
+  name: string | null;
+  created_at: string;
+  /** Up to an hour too early. */
+  last_used_at: string | null;
+};
+
+export type ApiKeys = {
+  data: ApiKey[];
+  next_cursor: string | null;
+};
+
 export type Approval = {
   id: string;
   tool_call_id: string;
@@ -348,6 +365,26 @@ export type Card = {
   }[];
 };
 
+export type CatalogPointer = {
+  id: string;
+  previous: string | null;
+  published_at: string;
+  /** Id of the key. */
+  published_by?: string;
+  /** The catalog that the deployment came with. */
+  pinned?: string;
+};
+
+export type CatalogRequest = {
+  id: string;
+  /** The catalog that must still be served, else 409; `null`: no catalog may be. */
+  base?: string | null | undefined;
+} | {
+  rollback: true;
+  /** The catalog that must still be served, else 409; `null`: no catalog may be. */
+  base?: string | null | undefined;
+};
+
 export type CompactRequest = {
   strategy?: "observation_mask" | "truncate" | "llm" | undefined;
   keep_first?: number | undefined;
@@ -610,6 +647,42 @@ export type IndexedRuns = {
   next_cursor: string | null;
 };
 
+export type McpLoginAnswer = {
+  login: string;
+  answer: string;
+};
+
+export type McpLoginBegin = {
+  redirect_uri: string;
+};
+
+export type McpLoginBegun = {
+  /** Of the authorization server, for a browser. */
+  address: string;
+  /** For the end of the login; sealed. */
+  login: string;
+};
+
+export type McpServerEntry = {
+  name: string;
+  url: string;
+  /** `stored`: somebody logged in with `hull mcp login`. `header`: hull.toml has a header `authorization`. */
+  login: "none" | "stored" | "client_credentials" | "header";
+  /** Whether its tools need a login that is missing or has ended. */
+  needs_login: boolean;
+  /** When the stored access token ends; `null`: it is not known. */
+  expires_at: string | null;
+  /** Whether Hull renews the token by itself. */
+  renewable: boolean;
+  /** Why the last use or renewal failed; `null`: it did not. */
+  failure: string | null;
+  failed_at: string | null;
+};
+
+export type McpServers = {
+  data: McpServerEntry[];
+};
+
 export type Message = {
   role: "system";
   content?: string | MessagePart[] | null;
@@ -857,6 +930,12 @@ export type ModelTarget = {
   tier: "small" | "mid" | "frontier";
 };
 
+export type NewApiKey = {
+  tenant: string;
+  scopes: ("invoke" | "publish" | "admin")[];
+  name?: string | undefined;
+};
+
 /** At least one maximum. */
 export type NewBudget = {
   /** By UTC. */
@@ -884,6 +963,11 @@ export type NewSoftBudget = {
 
 export type NewWorkflow = {
   graph: WorkflowGraph;
+};
+
+export type ObjectKeys = {
+  data: string[];
+  next_cursor: string | null;
 };
 
 export type Permissions = {
@@ -939,6 +1023,12 @@ export type ProviderHealth = {
     /** The variable to set. */
     variable?: string;
   };
+};
+
+export type PublishedSkill = {
+  digest: string;
+  /** What the build knows of it: manifest, body, files, tools. */
+  record: Record<string, unknown>;
 };
 
 export type ResumedSession = Session & {
@@ -1258,6 +1348,17 @@ export type RunResult = {
   transcript_truncated?: true;
 };
 
+export type ServedCatalog = {
+  /** `null`: no catalog is served. */
+  id: Digest | null;
+  /** What a rollback serves; `null`: there is none. */
+  previous: Digest | null;
+  /** `null`: the deployment came with it. */
+  published_at: string | null;
+  /** Id of the key; `null`: none was needed, or Hull did not store it. */
+  published_by: string | null;
+};
+
 export type Session = SessionAncestry & {
   id: string;
   state: "active" | "archived" | "abandoned" | "closed";
@@ -1374,10 +1475,20 @@ export type Sessions = {
   next_cursor: string | null;
 };
 
+export type ShownApiKey = ApiKey & {
+  /** Shown this once. */
+  key: string;
+};
+
 export type SoftBudget = {
   budget: number | null;
   /** USD; negative where it was passed. */
   remaining: number | null;
+};
+
+export type Stored = {
+  digest: string;
+  stored: string[];
 };
 
 export type StoredFile = {
@@ -1740,6 +1851,22 @@ export type Transcript = {
   metadata?: Record<string, unknown>;
   state?: string;
   archived_messages?: number;
+};
+
+export type UploadResult = {
+  slug: string;
+  tenant: string;
+  digest: Digest;
+  created_at: string;
+  updated_at: string;
+  /** The published skill that has its slug or route; as long as there is one it is not served. */
+  shadowed_by: {
+    slug: string;
+    route: string;
+  } | null;
+  /** `null`: a later version of Hull stored the skill in a form that this version cannot read, and does not serve. */
+  card: Card | null;
+  warnings: Diagnostic[];
 };
 
 /** Named by what it is grouped by; `null`: by no skill, in no session. */
@@ -2759,6 +2886,98 @@ export interface Routes {
     keyed: false;
     answer: Trace;
   };
+  "GET /_hull/bundles": {
+    takes: {
+      query?: {
+        /** Where the page before ended. */
+        cursor?: string | undefined;
+      };
+    };
+    keyed: false;
+    answer: ObjectKeys;
+  };
+  "PUT /_hull/bundles/{digest}": {
+    takes: {
+      path: { digest: string };
+    };
+    keyed: false;
+    answer: Stored;
+  };
+  "GET /_hull/catalog": {
+    takes: Record<never, never>;
+    keyed: false;
+    answer: ServedCatalog;
+  };
+  "POST /_hull/catalog": {
+    takes: {
+      json: CatalogRequest;
+    };
+    keyed: false;
+    answer: CatalogPointer;
+  };
+  "GET /_hull/catalog/{slug}": {
+    takes: {
+      path: { slug: string };
+    };
+    keyed: false;
+    answer: PublishedSkill;
+  };
+  "GET /admin/keys": {
+    takes: {
+      query?: {
+        /** Items per page. */
+        limit?: number | undefined;
+        /** Where the page before ended. */
+        cursor?: string | undefined;
+        /** One tenant's keys only; for the operator. */
+        tenant?: string | undefined;
+      };
+    };
+    keyed: false;
+    answer: ApiKeys;
+  };
+  "POST /admin/keys": {
+    takes: {
+      json: NewApiKey;
+    };
+    keyed: true;
+    answer: ShownApiKey;
+  };
+  "DELETE /admin/keys/{id}": {
+    takes: {
+      path: { id: string };
+    };
+    keyed: false;
+    answer: null;
+  };
+  "GET /admin/mcp": {
+    takes: Record<never, never>;
+    keyed: false;
+    answer: McpServers;
+  };
+  "POST /admin/mcp/{name}/login": {
+    takes: {
+      path: { name: string };
+      json: McpLoginBegin;
+    };
+    keyed: false;
+    answer: McpLoginBegun;
+  };
+  "PUT /admin/mcp/{name}/login": {
+    takes: {
+      path: { name: string };
+      json: McpLoginAnswer;
+    };
+    keyed: false;
+    answer: McpServerEntry;
+  };
+  "DELETE /admin/mcp/{name}/login": {
+    takes: {
+      path: { name: string };
+    };
+    keyed: false;
+    answer: null;
+  };
   "GET /skills/{slug}/config": {
     takes: {
       path: { slug: string };
@@ -3512,7 +3731,7 @@ export interface Routes {
   "POST /daemons/{id}/events": {
     takes: {
       path: { id: string };
-      json: unknown;
+      json?: unknown;
     };
     keyed: true;
     answer: Daemon;
@@ -3901,5 +4120,25 @@ export interface Routes {
     };
     keyed: false;
     answer: Versions;
+  };
+  "PUT /_hull/skills/{slug}": {
+    takes: {
+      path: { slug: string };
+      json?: {
+        skill_id: string;
+        version?: string | number | undefined;
+      } | {
+        digest: string;
+      };
+    };
+    keyed: false;
+    answer: UploadResult;
+  };
+  "DELETE /_hull/skills/{slug}": {
+    takes: {
+      path: { slug: string };
+    };
+    keyed: false;
+    answer: null;
   };
 }

@@ -90,6 +90,25 @@ var HullConnectionError = class extends Error {
   }
 };
 
+// src/client/route.ts
+function requestOf(route, {
+  path = {},
+  query,
+  json
+}) {
+  const [method = "", template = ""] = route.split(" ");
+  const named = template.replace(/\{(\w+)\}/g, (_, name) => segments(name, path[name] ?? ""));
+  return { method, path: named, query, json };
+}
+var segments = (name, value) => name === "path" ? value.split("/").map(encodeURIComponent).join("/") : encodeURIComponent(value);
+var namesAnother = (path) => /^[^?#]*\/(?:(?:\.|%2e){1,2}(?=[/?#]|$)|\/)/i.test(path) || /^[^?#]+\/(?=[?#]|$)/.test(path);
+function queryText(query = {}) {
+  const pairs = Object.entries(query).flatMap(
+    ([name, value]) => value === void 0 ? [] : [[name, String(value)]]
+  );
+  return pairs.length === 0 ? "" : `?${new URLSearchParams(pairs)}`;
+}
+
 // src/client/transport.ts
 var RETRIES = 4;
 var FIRST_WAIT_MS = 250;
@@ -139,7 +158,7 @@ var Transport = class {
    */
   async prepare(call2, settings) {
     const { method, path, query, json, body } = call2;
-    if (/^[^?#]*\/(?:(?:\.|%2e){1,2}(?=[/?#]|$)|\/)/i.test(path) || /^[^?#]+\/(?=[?#]|$)/.test(path)) {
+    if (namesAnother(path)) {
       throw new TypeError(`An id or a name in ${path} is empty, "." or "..". Pass one that names something.`);
     }
     const { key, headers: own } = this.#options;
@@ -206,16 +225,7 @@ var Transport = class {
     }
   }
 };
-function call(route, {
-  path = {},
-  query,
-  json
-}, more = {}) {
-  const [method = "", template = ""] = route.split(" ");
-  const named = template.replace(/\{(\w+)\}/g, (_, name) => segments(name, path[name] ?? ""));
-  return { method, path: named, query, json, repeatable: method !== "POST", ...more };
-}
-var segments = (name, value) => name === "path" ? value.split("/").map(encodeURIComponent).join("/") : encodeURIComponent(value);
+var call = (route, takes, more = {}) => ({ ...requestOf(route, takes), repeatable: !route.startsWith("POST "), ...more });
 function posts(route, takes, settings) {
   const headers = idempotent(settings);
   return call(route, takes, { headers, repeatable: Object.keys(headers).length > 0 });
@@ -249,12 +259,6 @@ function pause(ms, signal) {
     if (signal?.aborted === true) abort();
     signal?.addEventListener("abort", abort, { once: true });
   });
-}
-function queryText(query = {}) {
-  const pairs = Object.entries(query).flatMap(
-    ([name, value]) => value === void 0 ? [] : [[name, String(value)]]
-  );
-  return pairs.length === 0 ? "" : `?${new URLSearchParams(pairs)}`;
 }
 function idempotent({ idempotencyKey }) {
   if (idempotencyKey === false) return {};

@@ -1,8 +1,9 @@
 // `npm run docs` writes this file from src/client.
 /** Daemons: agents that wait, and wake when something comes or is due. */
 import type { Daemon, DaemonRequest, DaemonSnapshot, Daemons } from "./api.ts";
+import type { Item } from "./route.ts";
 import { SessionClient } from "./sessions.ts";
-import type { CallSettings, Item, RunSettings, Transport } from "./transport.ts";
+import type { CallSettings, RunSettings, Transport } from "./transport.ts";
 export declare class DaemonsClient {
     #private;
     constructor(transport: Transport);

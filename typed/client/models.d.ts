@@ -2,7 +2,8 @@
 /** Model calls without a skill and without a loop; models, their providers and prices. */
 import type { CallRequest, CallResult, CompletionRequest, Model, ModelAliases, ModelCapabilities, ModelInfo, ModelProvider, ModelTarget, NewSoftBudget, ProviderHealth, SessionCost, SoftBudget, StructuredRequest, StructuredResult, TotalUsage } from "./api.ts";
 import type { EventStream } from "./event-stream.ts";
-import { type Answer, type CallSettings, type Query, type RunSettings, type Transport } from "./transport.ts";
+import type { Answer, Query } from "./route.ts";
+import { type CallSettings, type RunSettings, type Transport } from "./transport.ts";
 /** Whose soft budget or cost is meant: a session's; without an id the caller's own. */
 type OfSession = Query<"GET /llm/budget">;
 export declare class ModelsClient {

@@ -2,7 +2,8 @@
 /** Sessions: conversations that are kept, with their runs, approvals and files. */
 import type { Approvals, Artifact, Artifacts, CompactedSession, CompactRequest, Delivered, EventData, HullEvent, NewMessage, NewSession, ResumedSession, RunAccepted, RunRequest, Session, SessionAncestry, SessionCassette, SessionFile, SessionFiles, SessionMessages, SessionRun, SessionRunResult, SessionRuns, Sessions, ToolAnswer, Transcript } from "./api.ts";
 import { EventStream } from "./event-stream.ts";
-import { type Answer, type Body, type CallSettings, type Filter, type Item, type Json, type RunSettings, type Transport } from "./transport.ts";
+import type { Answer, Filter, Item, Json } from "./route.ts";
+import { type Body, type CallSettings, type RunSettings, type Transport } from "./transport.ts";
 /** An approval in the form of a stream or a list. */
 type NamedApproval = Pick<EventData["approval_request"], "id" | "arguments_digest">;
 export declare class SessionsClient {

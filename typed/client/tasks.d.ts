@@ -2,8 +2,9 @@
 /** Tasks: runs that are delegated to sessions of their own. */
 import type { SubAgentRequest, SubAgentResult, Task, TaskRequest, Tasks } from "./api.ts";
 import { EventStream } from "./event-stream.ts";
+import type { Json } from "./route.ts";
 import { SessionClient } from "./sessions.ts";
-import { type CallSettings, type Json, type RunSettings, type Transport } from "./transport.ts";
+import { type CallSettings, type RunSettings, type Transport } from "./transport.ts";
 export declare class TasksClient {
     #private;
     constructor(transport: Transport);

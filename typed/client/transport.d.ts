@@ -2,6 +2,7 @@
 /** Sends calls of the client: address, key, retries of what is safe to repeat, errors. */
 import type { Routes } from "./api.ts";
 import { HullError } from "./error.ts";
+import { type Answer, type Item, type KeyedRoute, type LaterRoute, type ListRoute, type Route, type RouteRequest, type Takes } from "./route.ts";
 export interface HullOptions {
     /** Origin of the deployment, e.g. `https://hull.example.com`. Default in a browser: the page's origin. */
     url?: string;
@@ -31,52 +32,7 @@ export interface RunSettings extends CallSettings {
     idempotencyKey?: string | false;
 }
 export type Body = string | Blob | FormData | ArrayBuffer | ArrayBufferView<ArrayBuffer>;
-/** A route of the API, `METHOD /path`, which the API's declarations describe. */
-type Route = keyof Routes;
-/** What names the call in the path, and its query and JSON. */
-type Takes<R extends Route> = Routes[R]["takes"];
-export type Answer<R extends Route> = Routes[R]["answer"];
-/** The parameters of its query. */
-export type Query<R extends Route> = Takes<R> extends {
-    query?: infer Q;
-} ? NonNullable<Q> : never;
-/** The same of a list, without those that choose its pages. */
-export type Filter<R extends Route> = Omit<Query<R>, "limit" | "cursor">;
-/** Its JSON. */
-export type Json<R extends Route> = Takes<R> extends {
-    json?: infer J;
-} ? NonNullable<J> : never;
-/** An item of the list that it answers with. */
-export type Item<R extends Route> = Answer<R> extends {
-    data: (infer I)[];
-} ? I : never;
-/** Routes whose declaration has a member with this value. */
-type RouteWith<Member> = {
-    [R in Route]: Routes[R] extends Member ? R : never;
-}[Route];
-/** Routes that take an `Idempotency-Key`. */
-type KeyedRoute = RouteWith<{
-    keyed: true;
-}>;
-/** Routes that answer 202 if the run continues. */
-type LaterRoute = RouteWith<{
-    keyed: true;
-    later: object;
-}>;
-/** Routes that answer with a page of a list. */
-type ListRoute = RouteWith<{
-    answer: {
-        data: unknown[];
-        next_cursor: string | null;
-    };
-}>;
-export interface Call {
-    method: string;
-    path: string;
-    /** Members that are `undefined` are left out. */
-    query?: Readonly<Record<string, string | number | boolean | undefined>> | undefined;
-    /** Sent as JSON. */
-    json?: unknown;
+export interface Call extends RouteRequest {
     /** Sent unchanged. */
     body?: Body | undefined;
     headers?: Readonly<Record<string, string>>;
@@ -132,11 +88,7 @@ interface RouteCall<R extends Route> extends Call {
  * A call of a route. A POST is not repeated unless `more` says so.
  * @param more what a route's declaration has no type for, such as bytes
  */
-export declare function call<R extends Route>(route: R, { path, query, json, }: Takes<R> & {
-    path?: Record<string, string>;
-    query?: Call["query"];
-    json?: unknown;
-}, more?: Partial<Omit<Call, "method" | "path">>): RouteCall<R>;
+export declare const call: <R extends Route>(route: R, takes: Takes<R>, more?: Partial<Omit<Call, "method" | "path">>) => RouteCall<R>;
 /** A call that runs or makes something. */
 export declare function posts<R extends KeyedRoute>(route: R, takes: Takes<R>, settings: RunSettings): RouteCall<R>;
 /** Whether the call may be repeated although its outcome is unknown. */

@@ -2,7 +2,8 @@
 /** Workflows: graphs of agents, which Hull stores, and their runs. */
 import type { StoredWorkflow, WorkflowGraph, WorkflowRequest, WorkflowResult, WorkflowRun, WorkflowRuns, Workflows, WorkflowValidation, WorkflowVersion } from "./api.ts";
 import { EventStream } from "./event-stream.ts";
-import { type Answer, type CallSettings, type Filter, type Json, type RunSettings, type Transport } from "./transport.ts";
+import type { Answer, Filter, Json } from "./route.ts";
+import { type CallSettings, type RunSettings, type Transport } from "./transport.ts";
 export declare class WorkflowsClient {
     #private;
     constructor(transport: Transport);

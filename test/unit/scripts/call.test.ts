@@ -8,7 +8,7 @@ import { runHere } from "../../support/hull-here.ts";
 import { serve } from "./answering-server.ts";
 import { folder } from "./folder.ts";
 
-const POST: SkillAddress = { route: "/skills/x", method: "POST", input: "text", output: "text" };
+const POST: SkillAddress = { route: "/skills/x", method: "POST", input: "text" };
 const FILE: SkillAddress = { ...POST, input: "file" };
 const BYTES = Buffer.from([0xff, 0x00, 0xfe]);
 

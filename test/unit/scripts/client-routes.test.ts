@@ -3,23 +3,42 @@ import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Hull } from "hullrun/client";
 import { expect, test } from "vitest";
-import { CLIENT_ROUTES, WITHOUT_METHOD } from "../../../scripts/client-routes.ts";
+import {
+  CLIENT_ROUTES,
+  OPERATOR_ROUTES,
+  WITHOUT_COMMAND,
+  WITHOUT_METHOD,
+} from "../../../scripts/client-routes.ts";
 import { FIXED_ROUTES } from "../../../src/skill/fixed-routes.ts";
 
 const REPO = join(import.meta.dirname, "..", "..", "..");
 const read = (path: string): string => readFileSync(join(REPO, path), "utf8");
 const sorted = (items: Iterable<string>): string[] => [...new Set(items)].sort();
 
+/** The routes that sources name as `METHOD /path`; the compiler requires that each is declared. */
+function routesIn(sources: string): string[] {
+  const source = globSync(sources, { cwd: REPO }).map(read).join("");
+  return Array.from(source.matchAll(/"((?:GET|POST|PUT|DELETE) \/[^"]*)"/g), ([, route = ""]) => route);
+}
+
+const routeNames = (routes: typeof CLIENT_ROUTES): string[] =>
+  routes.map(([, method, path]) => `${method} ${path}`);
+
 test("the client has a method for every route that has no reason to lack one", () => {
-  const source = globSync("src/client/*.ts", { cwd: REPO }).map(read).join("");
-  const called = source.matchAll(/"((?:GET|POST|PUT|DELETE) \/[^"]*)"/g);
-  expect(sorted(Array.from(called, ([, route = ""]) => route))).toEqual(
-    sorted(CLIENT_ROUTES.map(([, method, path]) => `${method} ${path}`)),
-  );
+  expect(sorted(routesIn("src/client/*.ts"))).toEqual(sorted(routeNames(CLIENT_ROUTES)));
 });
 
-test("each reason why the client lacks a method is about a route", () => {
-  const idle = WITHOUT_METHOD.filter(({ isOf }) => !FIXED_ROUTES.some(([id, , path]) => isOf(id, path)));
+test("the command line calls every route of operators and publishers that has no reason to lack a command", () => {
+  const known = new Set(routeNames(CLIENT_ROUTES));
+  const called = routesIn("scripts/**/*.ts").filter((route) => !known.has(route));
+  expect(sorted(called)).toEqual(sorted(routeNames(OPERATOR_ROUTES)));
+});
+
+test.each([
+  ["method", WITHOUT_METHOD],
+  ["command", WITHOUT_COMMAND],
+])("each reason why a route has no %s is about a route", (_, exceptions) => {
+  const idle = exceptions.filter(({ isOf }) => !FIXED_ROUTES.some(([id, , path]) => isOf(id, path)));
   expect(idle).toEqual([]);
 });
 
