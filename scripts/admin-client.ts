@@ -14,11 +14,12 @@ import {
   type Takes,
 } from "../src/client/route.ts";
 import { firstOf } from "../src/cut.ts";
-import { CommandError, EXIT, type ExitCode, usageError, VALUE } from "./command.ts";
+import { CommandError, EXIT, usageError, VALUE } from "./command.ts";
 import { stateOf } from "./dev/paths.ts";
 import { addressOf } from "./dev/state-lock.ts";
 import { loadEnvironment } from "./dotenv.ts";
 import { fetchWithoutTimeout } from "./fetch-without-timeout.ts";
+import { refusal } from "./problem.ts";
 import { findUpwards } from "./project.ts";
 import { reasonOf } from "./system-error.ts";
 
@@ -250,8 +251,7 @@ export class AdminClient {
     }
     const response = await answerOf(new URL(path + queryText(query), this.#url), init);
     if (response.ok) return response;
-    const { code, detail, errors } = problemOf((await wholeOf(response)).toString("utf8"));
-    throw new CommandError(exitOf(response.status), code, `${withFindings(detail, errors)} [${code}]`);
+    throw refusal(response.status, (await wholeOf(response)).toString("utf8"), path);
   }
 }
 
@@ -260,46 +260,4 @@ interface Sent {
   headers?: Readonly<Record<string, string>>;
   /** A body in place of JSON. */
   tar?: Uint8Array;
-}
-
-/** One of the `errors` of a problem document. */
-interface ProblemFinding {
-  path?: string;
-  pointer?: string;
-  message: string;
-}
-
-/** The text of a problem document, with those of its findings that its detail does not name. */
-export function withFindings(detail: string, errors: readonly ProblemFinding[] = []): string {
-  const more = errors.flatMap(({ path = "", pointer = path, message }) => {
-    const text = pointer === "" ? message : `${pointer}: ${message}`;
-    const alone = errors.filter((other) => other.message === message).length === 1;
-    return detail.includes(alone ? message : text) ? [] : [text];
-  });
-  const first = more.length === 0 || /[.!?]$/.test(detail) ? detail : `${detail}.`;
-  return [first, ...more.map((text) => `${text}.`)].join(" ");
-}
-
-interface Problem {
-  code: string;
-  detail: string;
-  /** Of a failed script. */
-  stderr?: string;
-  errors?: ProblemFinding[];
-}
-
-/** A refusal of a Hull; any other text is its own detail. */
-export function problemOf(text: string): Problem {
-  const unknown = { code: "unknown", detail: text };
-  try {
-    return { ...unknown, ...JSON.parse(text) };
-  } catch {
-    return unknown;
-  }
-}
-
-function exitOf(status: number): ExitCode {
-  if (status === 401 || status === 403) return EXIT.unauthorised;
-  if (status === 404) return EXIT.missing;
-  return status === 422 || status === 400 ? EXIT.usage : EXIT.failed;
 }

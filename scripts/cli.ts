@@ -3,7 +3,7 @@
 import hull from "../package.json" with { type: "json" };
 import { nearest } from "../src/skill/match.ts";
 import { RootMissing } from "./build/scan.ts";
-import { type Command, CommandError, EXIT, usageError } from "./command.ts";
+import { type Command, CommandError, EXIT, failureText, usageError } from "./command.ts";
 import { isSystemError, systemError } from "./system-error.ts";
 import { writeError, writeOut } from "./terminal-text.ts";
 
@@ -92,7 +92,7 @@ function report(error: unknown, json: boolean): number {
     const { code, message: detail, hint } = failure;
     writeOut(`${JSON.stringify({ code, detail, ...(hint === undefined ? {} : { hint }) })}\n`);
   } else {
-    writeError(`hull: ${failure.message}\n${failure.hint === undefined ? "" : `  ${failure.hint}\n`}`);
+    writeError(failureText(failure));
   }
   return failure.exit;
 }

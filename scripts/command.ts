@@ -43,6 +43,10 @@ export class CommandError extends Error {
   }
 }
 
+/** A failure as a command prints it. */
+export const failureText = ({ message, hint }: CommandError): string =>
+  `hull: ${message}\n${hint === undefined ? "" : `  ${hint}\n`}`;
+
 /** The word, if it is one of these. Throws `CommandError` (exit 2) otherwise. @param what the words name */
 export function oneOf<W extends string>(what: string, words: readonly W[], given: string): W {
   const word = words.find((one) => one === given);

@@ -1,7 +1,8 @@
 /** Shows a call's answer: text on stdout, files in a folder, failures with their code. */
 import { basename } from "node:path";
-import { brokenOff, eventsOf, problemOf, requestTo, wholeOf, withFindings } from "../admin-client.ts";
-import { EXIT, type ExitCode } from "../command.ts";
+import { brokenOff, eventsOf, requestTo, wholeOf } from "../admin-client.ts";
+import { EXIT, type ExitCode, failureText } from "../command.ts";
+import { problemOf, refusal } from "../problem.ts";
 import { writeError, writeOut } from "../terminal-text.ts";
 import { EventPrinter } from "./event-printer.ts";
 import type { OutFolder } from "./out-folder.ts";
@@ -158,21 +159,18 @@ export async function printStream(response: Response, options: AnswerOptions): P
   return (await writeMade(files, options)) || exit;
 }
 
-function printFailure(text: string, status: number, { json }: AnswerOptions, withStderr = true): number {
-  const failure = { status, ...problemOf(text) };
+function printFailure(text: string, status: number, { json }: AnswerOptions, withStderr = true): ExitCode {
+  const failure = refusal(status, text);
+  const { stderr } = problemOf(text);
   if (json) writeOut(`${text}\n`);
   else {
     // A script may colour its own text.
-    if (withStderr && failure.stderr) process.stderr.write(`${failure.stderr.trimEnd()}\n`);
-    writeError(`hull: ${withFindings(failure.detail, failure.errors)} [${failure.code}]\n`);
+    if (withStderr && stderr) process.stderr.write(`${stderr.trimEnd()}\n`);
+    writeError(failureText(failure));
   }
-  return exitOf(failure);
-}
-
-function exitOf({ status, code }: { status: number; code: string }): ExitCode {
-  if (code === "skill_not_found") return EXIT.missing;
-  if (status === 401 || status === 403) return EXIT.unauthorised;
-  if (status === 504) return EXIT.timed_out;
+  // A call that the skill refused has failed; wrong usage is that of the command.
+  const { code, exit } = failure;
+  if (code === "skill_not_found" || exit === EXIT.unauthorised || exit === EXIT.timed_out) return exit;
   return EXIT.failed;
 }
 

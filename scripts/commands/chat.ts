@@ -3,7 +3,7 @@ import { createInterface, type Interface } from "node:readline/promises";
 import type { RunRequest } from "../../typed/client/api.d.ts";
 import { type AdminClient, serverOf } from "../admin-client.ts";
 import { type Approval, cancelRun, decide, RUN_FLAGS, runBody, streamRun } from "../agent-run.ts";
-import { CommandError, defineCommand, EXIT, usageError } from "../command.ts";
+import { CommandError, defineCommand, EXIT, failureText, usageError } from "../command.ts";
 import { shellWord } from "../shell-word.ts";
 import { terminalText, writeError } from "../terminal-text.ts";
 import { stdinLines } from "../utf8-text.ts";
@@ -182,7 +182,7 @@ async function exitOf(run: Promise<number>): Promise<number> {
     return await run;
   } catch (error) {
     if (!(error instanceof CommandError) || error.exit === EXIT.unreachable) throw error;
-    writeError(`hull: ${error.message}\n`);
+    writeError(failureText(error));
     return error.exit;
   }
 }
