@@ -162,7 +162,6 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     CLIENT_TYPES,
     "src/client/route.ts",
     "src/auth/api-key.ts",
-    "src/engine/workflow/answers.ts",
     "src/tool/protocol.ts",
     ...[
       "registry.ts",
@@ -177,6 +176,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "src/engine/messages.ts",
     "src/engine/run-status.ts",
     "src/engine/workflow/skill-file.ts",
+    "src/llm/container-params.ts",
+    "src/llm/vendor-limits.ts",
     "src/model/mock/mock.ts",
     "src/model/mock/mock-from-turn.ts",
     "src/model/mock/read.ts",

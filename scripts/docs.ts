@@ -12,10 +12,21 @@ import { OPERATIONS } from "../src/api/fixed-routes.ts";
 import type { Operation } from "../src/api/operation.ts";
 import { optionGroups } from "../src/api/options.ts";
 import { wordsOf } from "../src/api/shape-schema.ts";
+import { RUN_STATUSES, STATUS_TERMS } from "../src/engine/run-status.ts";
+import { SKILLS_BETA } from "../src/llm/container-params.ts";
+import {
+  CONTAINER_TTL_MS,
+  MOST_FILES,
+  MOST_INCLUDED_BYTES,
+  MOST_NAMED_BYTES,
+  MOST_SKILLS,
+  MOST_SKILLS_OF_BETA,
+} from "../src/llm/vendor-limits.ts";
 import { apiNames, PROTOCOLS } from "../src/model/protocols.ts";
 import { FIXED_ROUTES, type RouteScope } from "../src/skill/fixed-routes.ts";
 import { objectOf, textOf } from "../src/skill/json.ts";
 import type { Json, JsonObject } from "../src/skill/manifest.ts";
+import { servingSettings } from "../src/skill/serving-settings.ts";
 import { CLIENT_TYPES, clientModule } from "./client-module.ts";
 import { clientTypes } from "./client-types.ts";
 import { settingRows, settingsSchema } from "./settings-table.ts";
@@ -37,6 +48,8 @@ const TABLES: [path: string, name: string, table: () => string][] = [
   ["docs/http.md", "routes", routeTables],
   ["docs/manifest.md", "fields", manifestTable],
   ["docs/tools.md", "keys", toolTable],
+  ["docs/runs.md", "statuses", statusTable],
+  ["docs/messages-api.md", "limits", limitTable],
   ["docs/cli.md", "settings", () => markdownTable(["Key", "Takes", "Default", "Meaning"], settingRows())],
 ];
 
@@ -79,6 +92,38 @@ function apiRow(): [string, ...string[]] {
 /** The package's client, by path: its module and its types. */
 export function generatedClient(): Map<string, string> {
   return new Map([[CLIENT_TYPES, clientTypes()], ...clientModule(ROOT)]);
+}
+
+function statusTable(): string {
+  const rows = RUN_STATUSES.map((status) => {
+    const { waits, outcome = "done", why } = STATUS_TERMS[status];
+    return [`\`${status}\``, waits === true ? "" : `\`${outcome}\``, why];
+  });
+  return markdownTable(["`status`", "Outcome", "Meaning"], rows);
+}
+
+const DAY_MS = 24 * 3_600_000;
+const mebibytes = (bytes: number): string => `${bytes / (1024 * 1024)} MiB`;
+
+function limitTable(): string {
+  const limits = servingSettings().limits.parse(undefined);
+  const setting = (name: keyof typeof limits): string =>
+    `\`limits.${name}\` of hull.toml, ${limits[name] / 1000} s unless set`;
+  return markdownTable(
+    ["What", "Limit"],
+    [
+      [
+        "skills of a request",
+        `${MOST_SKILLS}; with Anthropic's beta \`${SKILLS_BETA}\` ${MOST_SKILLS_OF_BETA}`,
+      ],
+      ["stored files that the messages of a request name, together", mebibytes(MOST_NAMED_BYTES)],
+      ["`_litellm_generated_files` of an answer, together", mebibytes(MOST_INCLUDED_BYTES)],
+      ["files of a call that Hull stores for the user", String(MOST_FILES)],
+      ["time of a call of code", setting("code_timeout_ms")],
+      ["time of an answer of `/v1/messages` before it pauses", setting("answer_ms")],
+      ["life of a container after its last use", `${CONTAINER_TTL_MS / DAY_MS} days`],
+    ],
+  );
 }
 
 function manifestTable(): string {

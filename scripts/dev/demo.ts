@@ -1,7 +1,7 @@
 /** Example data for a first look at the console, all from the mock provider: `hull dev --demo`. */
 import { setTimeout as sleep } from "node:timers/promises";
-import * as z from "zod";
-import { CommandError, EXIT } from "../command.ts";
+import type { RunOptions, WorkflowGraph } from "../../typed/client/api.d.ts";
+import { AdminClient } from "../admin-client.ts";
 
 const MOCK = "mock";
 /** Tools that the client answers: the demo has no client, so a run that calls one waits. */
@@ -14,7 +14,7 @@ const MAIL = {
 interface DemoRun {
   session: string;
   prompt: string;
-  options: Record<string, unknown>;
+  options: RunOptions;
 }
 
 const RUNS: readonly DemoRun[] = [
@@ -66,7 +66,7 @@ const RUNS: readonly DemoRun[] = [
 const said = (text: string): object => ({ model_policy: { provider: MOCK, mock: [{ text }] } });
 
 /** A workflow whose run waits for a person. */
-const WORKFLOW = {
+const WORKFLOW: { name: string; task: string; graph: WorkflowGraph } = {
   name: "demo-newsletter",
   task: "A newsletter about rivers.",
   graph: {
@@ -107,35 +107,21 @@ const WORKFLOW = {
 
 /**
  * Fills a server with sessions, runs, a waiting approval, a daemon and a workflow. Data of an earlier start stays
- * unchanged.
+ * unchanged. Throws `CommandError` as `AdminClient.ask` does.
  * @param key that the server requires, if any
  */
 export async function seedDemo(url: string, key: string | undefined): Promise<void> {
-  const ask = async (path: string, body: object, name: string, method = "POST"): Promise<number> => {
-    const response = await fetch(url + path, {
-      method,
-      headers: {
-        "content-type": "application/json",
-        "idempotency-key": `hull-demo-${name}`,
-        ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
-      },
-      body: JSON.stringify(body),
-    });
-    const text = await response.text();
-    if (response.status < 400) return response.status;
-    throw new CommandError(
-      EXIT.failed,
-      "demo_failed",
-      `The example data could not be made: ${text.slice(0, 300)}`,
-    );
-  };
+  const server = new AdminClient(url, key);
+  const once = (name: string) => ({ headers: { "idempotency-key": `hull-demo-${name}` } });
+  const query = { wait: "none" } as const;
   for (const [i, { session, prompt, options }] of RUNS.entries()) {
-    const metadata = { demo: true };
-    await ask("/sessions", { id: session, metadata }, `session-${session}`);
-    const body = { prompt, options: { provider: MOCK, ...options } };
-    await ask(`/sessions/${session}/runs?wait=none`, body, `run-${i}`);
+    const path = { id: session };
+    const opened = { json: { id: session, metadata: { demo: true } } };
+    await server.ask("POST /sessions", opened, once(`session-${session}`));
+    const json = { prompt, options: { provider: MOCK, ...options } };
+    await server.ask("POST /sessions/{id}/runs", { path, query, json }, once(`run-${i}`));
     // The next run of a session begins when the previous one has ended.
-    await settled(url, session, key);
+    await settled(server, session);
   }
   const daemon = {
     name: "demo watcher",
@@ -143,22 +129,22 @@ export async function seedDemo(url: string, key: string | undefined): Promise<vo
     provider: MOCK,
     mock: [{ text: "Nothing yet." }],
   };
-  await ask("/daemons", daemon, "daemon");
+  await server.ask("POST /daemons", { json: daemon }, once("daemon"));
   const { name, task, graph } = WORKFLOW;
-  await ask(`/workflows/${name}`, { graph }, "workflow", "PUT");
-  await ask("/workflows/execute?wait=none", { workflow: name, task }, "workflow-run");
+  await server.ask("PUT /workflows/{name}", { path: { name }, json: { graph } });
+  await server.ask(
+    "POST /workflows/execute",
+    { query, json: { workflow: name, task } },
+    once("workflow-run"),
+  );
 }
-
-const sessionShape = z.object({ run: z.nullable(z.object({ status: z.string() })) });
 
 const TRIES = 200;
 const PAUSE_MS = 25;
 
-async function settled(url: string, session: string, key: string | undefined): Promise<void> {
-  const headers: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}` };
+async function settled(server: AdminClient, id: string): Promise<void> {
   for (let i = 0; i < TRIES; i += 1) {
-    const response = await fetch(`${url}/sessions/${session}`, { headers });
-    const { run } = sessionShape.parse(await response.json());
+    const { run } = await server.ask("GET /sessions/{id}", { path: { id } });
     if (run === null || run.status !== "running") return;
     await sleep(PAUSE_MS);
   }

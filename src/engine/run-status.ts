@@ -51,6 +51,6 @@ export const STATUS_TERMS: Readonly<Record<RunStatus, StatusTerms>> = {
     tone: "bad",
     why: "It ended without a successful call of a tool that it requires.",
   },
-  error: { outcome: "failed", stopped: true, tone: "bad", why: "It ended." },
+  error: { outcome: "failed", stopped: true, tone: "bad", why: "It ended with an error." },
   cancelled: { outcome: "cancelled", stopped: true, why: "It ended because somebody cancelled it." },
 };

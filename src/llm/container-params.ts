@@ -2,10 +2,8 @@
 import * as z from "zod/mini";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { lenient, listOf, requiredText, text, wrong } from "./members.ts";
+import { MOST_SKILLS, MOST_SKILLS_OF_BETA } from "./vendor-limits.ts";
 
-/** The most skills of a request; and of one that uses the beta of skills. */
-const MOST_SKILLS = 20;
-const MOST_SKILLS_OF_BETA = 8;
 export const SKILLS_BETA = "skills-2025-10-02";
 
 const maybe = z.exactOptional;

@@ -5,6 +5,7 @@ import { CODE_FOLDERS, type CodeTerms } from "../engine/workspace-tools/code-too
 import type { Owner } from "../env.ts";
 import { CallNotFound } from "../errors/llm.ts";
 import { type HullError, Internal } from "../errors.ts";
+import { CONTAINER_TTL_MS, MOST_FILES } from "../llm/vendor-limits.ts";
 import { logFault } from "../log.ts";
 import { counted } from "../plural.ts";
 import type { JsonObject } from "../skill/manifest.ts";
@@ -13,15 +14,13 @@ import type { RunContext } from "./context.ts";
 import { digested } from "./digest.ts";
 import { fileContent, findFile, newFileId, readFile, type StoredFile } from "./files.ts";
 import { lazily } from "./large-body.ts";
-import { MOST_FILES, type NotStored, storedOrNot } from "./not-stored.ts";
+import { type NotStored, storedOrNot } from "./not-stored.ts";
 import { doesNotFit, keepable, numbered } from "./served-files.ts";
 import { clientWorkspace, type SessionClient, sessionClient } from "./session-client.ts";
 import { saveFile } from "./stored-files.ts";
 import { allFiles, type FileIntent, type WorkspaceAccess, type WorkspaceFile } from "./workspace/access.ts";
 import { writeFile } from "./workspace/store.ts";
 
-/** Time to live in ms, counted from the last use. */
-export const CONTAINER_TTL_MS = 30 * 24 * 3_600_000;
 const CONTAINER_ID = /^container_01[0-9a-f]{32}$/;
 /** The purpose that OpenAI's clients see for a file that code made. */
 const PURPOSE = "assistants_output";

@@ -3,12 +3,10 @@ import { askedAgain } from "../asked-again.ts";
 import type { Warning } from "../engine/messages.ts";
 import { StorageQuotaExceeded } from "../errors/request.ts";
 import { isFault, toHullError } from "../errors.ts";
+import { MOST_FILES } from "../llm/vendor-limits.ts";
 import { logFault } from "../log.ts";
 import { counted } from "../plural.ts";
 import type { RunContext } from "./context.ts";
-
-/** The most files that Hull stores at once for an answer. */
-export const MOST_FILES = 100;
 
 /** The code of the warning. */
 export const NOT_STORED = "files_not_stored";

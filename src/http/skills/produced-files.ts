@@ -6,10 +6,11 @@
 import { FileNotFound } from "../../errors/request.ts";
 import { OutputMissing } from "../../errors/run.ts";
 import { StorageUnavailable } from "../../errors.ts";
+import { MOST_FILES } from "../../llm/vendor-limits.ts";
 import { logFault } from "../../log.ts";
 import type { ProducedFile, TextWithFiles } from "../../run/answers.ts";
 import { findFile, readFile } from "../../run/files.ts";
-import { MOST_FILES, NOT_STORED } from "../../run/not-stored.ts";
+import { NOT_STORED } from "../../run/not-stored.ts";
 import { contentDisposition, isActive } from "../../run/output-files.ts";
 import { filesInHeader, shortFilesHeader } from "../../run/served-files.ts";
 import type { Manifest } from "../../skill/manifest.ts";

@@ -8,6 +8,7 @@ import { completionOf } from "../../llm/openai-api/answer.ts";
 import type { ChatRequest } from "../../llm/openai-api/request.ts";
 import { eachOnce } from "../../llm/result.ts";
 import { namesSkill } from "../../llm/skill-model.ts";
+import { MOST_INCLUDED_BYTES } from "../../llm/vendor-limits.ts";
 import { tokenCounts } from "../../model/usage.ts";
 import { type Container, type GeneratedFile, makeContainer } from "../../run/container.ts";
 import { ignoredHeader, leftOut, warningsHeader } from "../../run/end-headers.ts";
@@ -20,9 +21,6 @@ import { chunkedAnswer } from "./chat-chunks.ts";
 import { storeTurns } from "./container-turns.ts";
 import { ignoredChoice, ignoredStrict, type ModelLookup, modelOfRun } from "./model-call.ts";
 import { referencedSkills, shownSkills } from "./skill-references.ts";
-
-/** The most bytes of generated files in an answer. */
-const MAX_INCLUDED = 10 * 1024 * 1024;
 
 /** Whether a request has tools that Hull runs. */
 export const runsChatTools = ({ model, container, code }: ChatRequest): boolean =>
@@ -188,7 +186,7 @@ export async function withBytes(
   container: Container | null,
   files: readonly GeneratedFile[],
 ): Promise<object[]> {
-  let left = MAX_INCLUDED;
+  let left = MOST_INCLUDED_BYTES;
   const shown: object[] = [];
   for (const file of files) {
     const { filename: name, mime_type, size_bytes: size, file_id } = file;

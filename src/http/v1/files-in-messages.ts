@@ -1,13 +1,11 @@
 /** Puts stored files into a request's messages, which name them by id. */
 import { toBase64, unmarkedUtf8 } from "../../bytes.ts";
 import { wrong } from "../../llm/members.ts";
+import { MOST_NAMED_BYTES } from "../../llm/vendor-limits.ts";
 import { type FileContent, fileContent, findFile } from "../../run/files.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
-
-/** Bytes of all files of a request. */
-const MAX_BYTES = 20 * 1024 * 1024;
 
 /** How a vendor's API names a stored file in a part of a message. */
 interface Form {
@@ -60,7 +58,7 @@ export const withChatFiles = (context: RequestContext, body: JsonObject): Promis
   withFilesOf(context, body, OPENAI);
 
 async function withFilesOf(context: RequestContext, body: JsonObject, form: Form): Promise<JsonObject> {
-  let left = MAX_BYTES;
+  let left = MOST_NAMED_BYTES;
   const inPart = async (part: Json, path: string): Promise<Json> => {
     if (!isObject(part)) return part;
     if (part.type === "tool_result") return inContent(part, path);
@@ -68,7 +66,7 @@ async function withFilesOf(context: RequestContext, body: JsonObject, form: Form
     if (id === null) return part;
     const file = await findFile(context, id);
     left -= file.size;
-    if (left < 0) throw wrong(path, `the files of a request have at most ${MAX_BYTES} bytes together`);
+    if (left < 0) throw wrong(path, `the files of a request have at most ${MOST_NAMED_BYTES} bytes together`);
     return form.holding(part, await fileContent(context, file), path);
   };
   const inContent = async (holder: JsonObject, path: string): Promise<JsonObject> => {

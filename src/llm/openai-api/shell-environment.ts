@@ -3,9 +3,7 @@ import * as z from "zod/mini";
 import { isObject } from "../../skill/json.ts";
 import type { Json } from "../../skill/manifest.ts";
 import { listOf, loosely, requiredText } from "../members.ts";
-
-/** Most skills of a container. */
-const MOST_SKILLS = 20;
+import { MOST_SKILLS } from "../vendor-limits.ts";
 
 const SOURCE = "a source of type base64 with media_type application/zip and data is required";
 const SECRETS = "secrets of domains are not carried";

@@ -13,6 +13,7 @@ import { furtherMembers, responseRequest } from "../../llm/openai-api/response-r
 import { withoutRefusedThinking } from "../../llm/openai-api/terms.ts";
 import { eachOnce } from "../../llm/result.ts";
 import { namesSkill } from "../../llm/skill-model.ts";
+import { MOST_FILES } from "../../llm/vendor-limits.ts";
 import { tokenCounts } from "../../model/usage.ts";
 import { appendItems } from "../../registry/conversations/rows.ts";
 import { asJson, fromJson, isObject } from "../../skill/json.ts";
@@ -24,7 +25,7 @@ import { ignoredHeader, leftOut, warningsHeader } from "../end-headers.ts";
 import type { RunEvent } from "../events.ts";
 import type { OperationHandle, RunOutput } from "../handle.ts";
 import { finalFault, llmError } from "../llm-problem.ts";
-import { MOST_FILES, notStored } from "../not-stored.ts";
+import { notStored } from "../not-stored.ts";
 import type { LocalSkill } from "../v1-skills.ts";
 import { type VendorModel, vendorModel, vendorTurn, withExtra } from "../vendor-model.ts";
 import { type AgentListener, openAgentRun } from "../vendor-run.ts";
