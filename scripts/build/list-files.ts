@@ -1,5 +1,5 @@
 /** Lists the files of a skill folder that Hull bundles, with findings about the others. It never changes the folder. */
-import { type Dirent, existsSync, lstatSync, type Stats, statSync } from "node:fs";
+import { type Dirent, existsSync, lstatSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { utf8Length } from "../../src/bytes.ts";
 import { firstOf } from "../../src/cut.ts";
@@ -27,65 +27,57 @@ export function listFiles(
 ): { files: FoundFile[]; diagnostics: Diagnostic[] } {
   const files: FoundFile[] = [];
   const diagnostics: Diagnostic[] = [];
-  const { boundary } = rootContext;
   const top = readFolder(folder.path) ?? [];
   const skillFile = basename(folder.file);
   const inFolder = [realPath(folder.path) ?? folder.path];
   const levels = ignoreLevels(folder, rootContext, top);
 
-  const examine = (entry: Dirent, path: string, full: string, above: readonly string[]): Examined => {
-    // For most entries the name alone decides, and no link needs to be followed.
-    if (isIgnored(path, entry.isDirectory(), levels)) return leftOut();
-    const link = entry.isSymbolicLink();
-    // The text for a model must come from the skill's own folder.
-    const target = link ? outsideTarget(full, path === skillFile ? inFolder : boundary) : null;
-    if (target !== null) return leftOut(linkOutside(folder, withinRoot(folder, path), target));
-    const stats = statOf(full);
-    if (link && stats?.isDirectory() && isIgnored(path, true, levels)) return leftOut();
-    const fault = nameFault(entry.name, path, full);
-    if (fault !== null && (stats === null || stats.isFile() || stats.isDirectory())) {
-      return leftOut(badName(folder, path, fault));
-    }
-    if (stats === null) return leftOut(...withoutStats(folder, path, full, link));
-    if (stats.isFile()) return { kind: "file", stats };
-    if (!stats.isDirectory()) {
-      const message = `${path} is not a regular file, so Hull leaves it out.`;
-      return leftOut(finding(folder, path, "warning", "special_file", message, "List it in .hullignore."));
-    }
-    const real = link ? realPath(full) : null;
-    if (real !== null && above.some((path) => realPath(path) === real)) {
-      const message = `The link ${path} leads to a folder that contains it.`;
-      return leftOut(finding(folder, path, "error", "link_loop", message, LINK_HINT));
-    }
-    const entries = readFolder(full);
-    if (entries === null) return leftOut(...folderUnreadable(folder, withinRoot(folder, path), full));
-    return isState(entries) ? leftOut() : { kind: "folder", entries };
-  };
   /** @param above the parent folders, and itself last */
   const visit = (entries: readonly Dirent[], prefix: string, above: readonly string[]): void => {
-    const absolute = above.at(-1) ?? folder.path;
     for (const entry of entries) {
       const path = prefix + entry.name;
-      const full = join(absolute, entry.name);
-      const found = examine(entry, path, full, above);
-      if (found.kind === "file") files.push({ path, absolute: full, stats: found.stats });
-      else if (found.kind === "folder") visit(found.entries, `${path}/`, [...above, full]);
-      else diagnostics.push(...found.why);
+      // For most entries the name alone decides, and no link needs to be followed.
+      if (!isIgnored(path, entry.isDirectory(), levels)) diagnostics.push(...examine(entry, path, above));
     }
+  };
+  /** Keeps a file, visits a folder, and returns what is wrong with either. */
+  const examine = (entry: Dirent, path: string, above: readonly string[]): Diagnostic[] => {
+    const absolute = join(above.at(-1) ?? folder.path, entry.name);
+    const link = entry.isSymbolicLink();
+    // The text for a model must come from the skill's own folder.
+    const boundary = path === skillFile ? inFolder : rootContext.boundary;
+    const target = link ? outsideTarget(absolute, boundary) : null;
+    if (target !== null) return [linkOutside(folder, withinRoot(folder, path), target)];
+    const stats = statOf(absolute);
+    if (link && stats?.isDirectory() && isIgnored(path, true, levels)) return [];
+    const fault = nameFault(entry.name, path, absolute);
+    if (fault !== null && (stats === null || stats.isFile() || stats.isDirectory()))
+      return [badName(folder, path, fault)];
+    if (stats === null) return withoutStats(folder, path, absolute, link);
+    if (stats.isDirectory()) return enter(path, absolute, link, above);
+    if (!stats.isFile()) {
+      const message = `${path} is not a regular file, so Hull leaves it out.`;
+      return [finding(folder, path, "warning", "special_file", message, "List it in .hullignore.")];
+    }
+    files.push({ path, absolute, stats });
+    return [];
+  };
+  const enter = (path: string, absolute: string, link: boolean, above: readonly string[]): Diagnostic[] => {
+    const real = link ? realPath(absolute) : null;
+    if (real !== null && above.some((outer) => realPath(outer) === real)) {
+      const message = `The link ${path} leads to a folder that contains it.`;
+      return [finding(folder, path, "error", "link_loop", message, LINK_HINT)];
+    }
+    const entries = readFolder(absolute);
+    if (entries === null) return folderUnreadable(folder, withinRoot(folder, path), absolute);
+    if (!isState(entries)) visit(entries, `${path}/`, [...above, absolute]);
+    return [];
   };
   visit(top, "", [folder.path]);
   files.sort((a, b) => byteOrder(a.path, b.path));
   if (folder.within === "") diagnostics.push(...nestedSkills(folder, files));
   return { files, diagnostics };
 }
-
-/** What an entry of the folder is. */
-type Examined =
-  | { kind: "file"; stats: Stats }
-  | { kind: "folder"; entries: readonly Dirent[] }
-  | { kind: "left_out"; why: Diagnostic[] };
-
-const leftOut = (...why: Diagnostic[]): Examined => ({ kind: "left_out", why });
 
 const LINK_HINT = "Remove it, or list it in .hullignore.";
 const NAME_HINT = "Rename it, or list it in .hullignore.";
