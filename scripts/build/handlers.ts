@@ -23,7 +23,7 @@ export async function buildHandler(
   folder: string,
   { path, bytes }: SourceFile,
   wanted: MadeHandler["tier"] | null,
-  bundled = false,
+  bundled: boolean,
 ): Promise<BuiltHandler> {
   const contents = new TextDecoder().decode(bytes);
   const source = { folder, path, contents };

@@ -70,8 +70,7 @@ export async function expandTyped(
   if (source === undefined) return unchanged([]);
   if (signatures !== null) await checkUnbuilt(findings, files, { folder, file, signatures });
   if (findings.failed) return unchanged([]);
-  const entry = `import { writeFileSync } from "node:fs"; import skill from "./skill.ts"; import { describeSkill } from ${importable("src/typed/describe.ts")}; import { stackOf } from ${importable(LOCATED)}; writeFileSync(${MESSAGE_FD}, JSON.stringify(describeSkill(skill, stackOf)) + "\\n");`;
-  const program = await bundle(path, entry, { ...FOR_NODE, ...STACKS }, LOCATED);
+  const program = await bundleDescription(path);
   if ("faults" in program) return refuse(program.faults, null);
   const answer = await evaluateModule(program.bytes);
   if ("fault" in answer) return refuse([evaluationFault(answer.fault)], program.read);
@@ -168,15 +167,11 @@ async function bundleHandlers(
 }
 
 /** The module that describes the skill. */
-async function bundle(
-  folder: string,
-  contents: string,
-  options: BuildOptions,
-  hull: string,
-): Promise<BundledModule | { faults: ModuleFault[] }> {
-  const plugins = [authoring(hull), ...(options.plugins ?? [])];
+async function bundleDescription(folder: string): Promise<BundledModule | { faults: ModuleFault[] }> {
+  const contents = `import { writeFileSync } from "node:fs"; import skill from "./skill.ts"; import { describeSkill } from ${importable("src/typed/describe.ts")}; import { stackOf } from ${importable(LOCATED)}; writeFileSync(${MESSAGE_FD}, JSON.stringify(describeSkill(skill, stackOf)) + "\\n");`;
+  const plugins = [authoring(LOCATED), ...(FOR_NODE.plugins ?? [])];
   const source = { folder, path: ENTRY, contents };
-  const bundled = await bundleModule(source, { ...options, plugins });
+  const bundled = await bundleModule(source, { ...FOR_NODE, ...STACKS, plugins });
   if (!("errors" in bundled))
     return { ...bundled, read: bundled.read.filter((path) => !path.startsWith(HULL_TYPED)) };
   return { faults: bundled.errors.map((message) => faultOf(message, folder)) };
