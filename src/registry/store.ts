@@ -57,9 +57,8 @@ function partsOf({
 }
 
 function checkShape(kind: string, name: string, bytes: Uint8Array): void {
-  if (kind === "pack" || kind === "blob" || kind === "module") return;
-  const result = shapeOf(kind).safeParse(parsedFile(bytes));
-  if (result.success) return;
+  const result = SHAPES.get(kind)?.safeParse(parsedFile(bytes));
+  if (result === undefined || result.success) return;
   const issue = result.error.issues[0];
   throw new BundleInvalid({ reason: `the entry "${name}": ${issue?.path.join(".")}: ${issue?.message}` });
 }
@@ -67,10 +66,12 @@ function checkShape(kind: string, name: string, bytes: Uint8Array): void {
 /** The minimal shape of a stored OpenAPI document. */
 const openapiShape = z.lazy(() => z.looseObject({ openapi: z.string().check(z.startsWith("3.1.")) }));
 
-function shapeOf(kind: string): z.ZodMiniType {
-  if (kind === "openapi") return openapiShape;
-  return kind === "skill" ? skillRecordShape : catalogShape;
-}
+/** The shapes of the objects that are JSON, by kind. */
+const SHAPES: ReadonlyMap<string, z.ZodMiniType> = new Map<string, z.ZodMiniType>([
+  ["skill", skillRecordShape],
+  ["catalog", catalogShape],
+  ["openapi", openapiShape],
+]);
 
 /** Keys of the stored objects that a publish may take as its own, a page at a time. */
 export async function objectKeys(
