@@ -12,7 +12,7 @@ export function systemBlock(text: string, block: Json | undefined): SystemBlock 
 /** The prompt as one text, and its blocks if one of them has a mark. @param listed the blocks count without a mark too */
 export function systemPrompt(
   given: readonly SystemBlock[],
-  listed = false,
+  listed: boolean,
 ): Pick<ModelRequest, "system" | "system_blocks"> {
   const blocks = given.filter(({ text }) => text !== "");
   const system = blocks.map(({ text }) => text).join("\n\n");

@@ -33,16 +33,16 @@ interface Finding {
  */
 type Verdict = { findings: Finding[] } | { refused: string };
 
-/**
- * Checks a value.
- * @param strict whether to refuse because of a pattern that may take too long; otherwise such a pattern is ignored
- */
-export function validate(schema: JsonObject, value: Json, strict: boolean): Verdict {
+/** Checks a value. Nothing is decided if a pattern may take too long. */
+export function validate(schema: JsonObject, value: Json): Verdict {
   const costly = costlyPatterns(schema, value);
   const [pattern] = costly;
-  if (strict && pattern !== undefined) {
-    return { refused: `the value's strings are too long for the schema's pattern ${firstOf(pattern, 100)}` };
-  }
+  if (pattern === undefined) return verdictWithout(costly, schema, value);
+  return { refused: `the value's strings are too long for the schema's pattern ${firstOf(pattern, 100)}` };
+}
+
+/** The verdict of a schema without these patterns. */
+function verdictWithout(costly: ReadonlySet<string>, schema: JsonObject, value: Json): Verdict {
   if (comparesItems(schema) && sizeOf(value).compared > MAX_COMPARED) {
     return { refused: "the value's lists are too long to be checked for uniqueItems" };
   }
@@ -66,11 +66,11 @@ export function validate(schema: JsonObject, value: Json, strict: boolean): Verd
 }
 
 /**
- * What is wrong with an answer, arguments or a result, most telling first; empty: it matches. `schema` comes from
- * `readSchema`.
+ * What is wrong with an answer, arguments or a result, most telling first; empty: it matches. A pattern that may take
+ * too long is ignored. `schema` comes from `readSchema`.
  */
 export function schemaErrors(schema: JsonObject, value: Json): string[] {
-  const verdict = validate(schema, value, false);
+  const verdict = verdictWithout(costlyPatterns(schema, value), schema, value);
   if ("refused" in verdict) return [verdict.refused];
   const messages = verdict.findings.map(({ pointer, message }) => {
     const path = pointer.replace(/^\//, "").replaceAll("/", ".");

@@ -109,7 +109,7 @@ function queryText(request: Request): string | null {
 
 /** The value of a text in the query: the text itself if the schema accepts it or it is not JSON, else the JSON value. */
 function queryValue(schema: JsonObject, text: string): Json {
-  const verdict = validate(schema, text, true);
+  const verdict = validate(schema, text);
   if ("refused" in verdict || verdict.findings.length === 0) return text;
   const parsed = parseWithOffset(text);
   return parsed.ok ? parsed.value : text;
@@ -277,7 +277,7 @@ const MAX_ERRORS = 20;
  * finding, or if the input cannot be checked
  */
 function checkInputSchema(schema: JsonObject, value: Json): void {
-  const verdict = validate(schema, value, true);
+  const verdict = validate(schema, value);
   if ("refused" in verdict) {
     const message = `The input cannot be checked: ${verdict.refused}.`;
     throw new InputSchemaMismatch({ errors: [{ pointer: "", message }] });

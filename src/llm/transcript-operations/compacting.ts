@@ -40,7 +40,7 @@ export const COMPACTING: Record<string, Operation> = {
     () => ({ ...transcriptFields(), keep_last: maybe(count()), prompt: maybe(z.string()) }),
     ({ keep_last = 6, prompt, ...body }, deps, call) =>
       summarized(requiredTranscript(body, deps.ids), { keep_last, prompt }, summariser(call, deps), deps.ids),
-    true,
+    { calls: true },
   ),
   compact: operation(
     () => ({
@@ -60,7 +60,7 @@ export const COMPACTING: Record<string, Operation> = {
       const { ids } = deps;
       return compactedTranscript(requiredTranscript(body, ids), options, summariser(call, deps), ids);
     },
-    true,
+    { calls: true },
   ),
   auto_compact: operation(
     () => {
@@ -74,6 +74,6 @@ export const COMPACTING: Record<string, Operation> = {
       const window = await windowOf(call, deps);
       return autoCompacted(messages, switched, window, summariser(call, deps));
     },
-    true,
+    { calls: true },
   ),
 };

@@ -26,7 +26,7 @@ const CONVERSATIONS = ["session_id", "prefill"];
 export function operation<F extends Fields>(
   fields: () => F,
   run: (body: z.infer<z.ZodMiniObject<F, z.core.$strip>>, deps: OperationDeps, call: JsonObject) => unknown,
-  calls = false,
+  { calls = false } = {},
 ): Operation {
   return {
     fields,
