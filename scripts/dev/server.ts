@@ -88,7 +88,7 @@ async function checkInstalled(): Promise<void> {
   );
 }
 
-/** What a start does once its settings are right. */
+/** The checked settings of a start. */
 interface Preparation {
   port: number;
   settings: Awaited<ReturnType<typeof readSettings>>;
@@ -156,9 +156,11 @@ interface Running {
   watch: SkillWatch;
   runner: LocalRunner;
   worker: Awaited<ReturnType<typeof startWorker>>;
-  /** The Worker's variables; those that it would have with other skills; those that hold the models. */
+  /** The Worker's variables. */
   variables: ReadonlyMap<string, string>;
+  /** Those that it would have with these skills. */
   variablesFor: (skills: readonly BuiltSkill[]) => ReadonlyMap<string, string>;
+  /** Those of its variables that hold the models. */
   models: ReadonlyMap<string, string>;
 }
 
