@@ -1,6 +1,6 @@
 /** The output of processes on the runner's disk: sealed, and whole for the caller that may read it again. */
 import { execFileSync } from "node:child_process";
-import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, readlink, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -101,7 +101,16 @@ test("a process that waits for the disk continues when the disk refuses its outp
   while (log.append(FRAME.stdout, new Uint8Array(256 * 1024)));
   await log.settled();
   expect(told).toEqual(["goes on", "refused"]);
+  expect(await openFiles()).toContain("/dev/full");
+  log.release();
+  await expect.poll(openFiles).not.toContain("/dev/full");
 });
+
+/** The files that this process has open. */
+async function openFiles(): Promise<string[]> {
+  const fds = await readdir("/proc/self/fd");
+  return Promise.all(fds.map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => "closed meanwhile")));
+}
 
 /** Sets the longest file that this process may write; a write beyond it is cut, then refused, as on a full disk. */
 function limitFiles(bytes: number | "unlimited"): void {
