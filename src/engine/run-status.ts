@@ -29,7 +29,6 @@ interface StatusTerms {
   why: string;
 }
 
-/** What follows from a run's status. */
 export const STATUS_TERMS: Readonly<Record<RunStatus, StatusTerms>> = {
   running: { waits: true, why: "It is running." },
   idle: { waits: true, why: "It waits for an event, a message or its next time." },
@@ -54,3 +53,14 @@ export const STATUS_TERMS: Readonly<Record<RunStatus, StatusTerms>> = {
   error: { outcome: "failed", stopped: true, tone: "bad", why: "It ended with an error." },
   cancelled: { outcome: "cancelled", stopped: true, why: "It ended because somebody cancelled it." },
 };
+
+/** A run that a later version of Hull ended counts as failed: this version cannot say that it is done. */
+const UNKNOWN: StatusTerms = {
+  outcome: "failed",
+  tone: "bad",
+  why: "It ended in a way that only a later version of Hull knows.",
+};
+
+/** What follows from a run's status. After a rollback, storage may hold a word of a later version. */
+export const termsOf = (status: string): StatusTerms =>
+  Object.entries(STATUS_TERMS).find(([known]) => known === status)?.[1] ?? UNKNOWN;

@@ -30,7 +30,9 @@ const STOP_REASONS = {
 } as const satisfies { readonly [reason: string]: StopWords };
 export type StopReason = keyof typeof STOP_REASONS;
 
-export const stopWords = (reason: StopReason): StopWords => STOP_REASONS[reason];
+/** A word that only a later version of Hull knows counts as `other`. */
+export const stopWords = (reason: StopReason): StopWords =>
+  STOP_REASONS[isStopReason(reason) ? reason : "other"];
 
 export const isStopReason = (reason: unknown): reason is StopReason =>
   typeof reason === "string" && Object.hasOwn(STOP_REASONS, reason);

@@ -22,13 +22,17 @@ const TEXT_FORMS: { [type in ArtifactType]: readonly [mime: string, ending: stri
   document: ["text/plain", "txt"],
 };
 
+/** After a rollback, an artifact may have a type of a later version of Hull. */
+const textForm = (type: string): readonly [mime: string, ending: string] =>
+  Object.entries(TEXT_FORMS).find(([known]) => known === type)?.[1] ?? TEXT_FORMS.custom;
+
 /** @param redactor cuts secrets out of text */
 export function artifactFile(
   { id, type, content, metadata }: Pick<Artifact, "id" | "type" | "content" | "metadata">,
   redactor: Redactor,
 ): ArtifactFile {
   const data = typeof content === "string" ? dataUrl(content) : null;
-  const [mime, ending] = typeof content === "string" ? TEXT_FORMS[type] : ["application/json", "json"];
+  const [mime, ending] = typeof content === "string" ? textForm(type) : ["application/json", "json"];
   const text = typeof content === "string" ? content : wellFormedJson(redactor.json(content));
   const { fileName } = metadata;
   return {

@@ -10,7 +10,7 @@ import type { AgentSpec, AgentTool } from "../engine/agent/spec.ts";
 import type { RunState } from "../engine/agent/state.ts";
 import { roundsUsedUp } from "../engine/agent/status.ts";
 import type { ModelTurn, ProviderPassthrough, ToolCallBlock, Warning } from "../engine/messages.ts";
-import { STATUS_TERMS } from "../engine/run-status.ts";
+import { termsOf } from "../engine/run-status.ts";
 import type { StopReason } from "../engine/stop-reason.ts";
 import {
   type CodeTerms,
@@ -199,7 +199,7 @@ export async function openAgentRun(
         return {
           run,
           calls: open.map(({ call }) => call),
-          stop: STATUS_TERMS[run.status].resumable ? "pause" : (run.answered?.stop_reason ?? "end_turn"),
+          stop: termsOf(run.status).resumable ? "pause" : (run.answered?.stop_reason ?? "end_turn"),
           max_iterations_reached: roundsUsedUp(run),
           warnings,
           call_warnings,

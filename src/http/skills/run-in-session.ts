@@ -2,7 +2,7 @@
 
 import * as z from "zod/mini";
 import { answerOf } from "../../engine/agent/served-answer.ts";
-import { RUN_STATUSES, STATUS_TERMS } from "../../engine/run-status.ts";
+import { termsOf } from "../../engine/run-status.ts";
 import { toolRounds } from "../../run/agent/skill-terms.ts";
 import { takesAnyFile } from "../../run/agent/workspace-option.ts";
 import { endHeaders, usageHeader } from "../../run/end-headers.ts";
@@ -31,7 +31,7 @@ import { keptFiles } from "./kept-files.ts";
 /** What the answer shows of a run's result. */
 const shownShape = z.lazy(() =>
   z.object({
-    status: z.enum(RUN_STATUSES),
+    status: z.string(),
     stop_reason: z.unknown(),
     raw_stop_reason: z.unknown(),
     input_tokens: z.number(),
@@ -82,7 +82,7 @@ export async function runInSession(
   if (answer.body !== null && isEventStream(answer)) {
     const filesOf = async (result: JsonObject) => {
       const ended = shownShape.parse(result);
-      if (STATUS_TERMS[ended.status].waits) return null;
+      if (termsOf(ended.status).waits) return null;
       answerText(context, record, ended);
       const { headers, warnings } = await produced();
       return { files: filesInHeader(headers["x-hull-files"] ?? ""), warnings };
@@ -93,7 +93,7 @@ export async function runInSession(
   if (answer.status !== 200 || !type.startsWith("application/json")) return answer;
   const result: Json = JSON.parse(await answer.text());
   const ended = shownShape.parse(result);
-  if (STATUS_TERMS[ended.status].waits) return jsonAnswer(result, { headers: answer.headers });
+  if (termsOf(ended.status).waits) return jsonAnswer(result, { headers: answer.headers });
   const text = answerText(context, record, ended);
   const made = await produced();
   const all = new Headers(answer.headers);

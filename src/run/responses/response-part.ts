@@ -46,7 +46,7 @@ const partShape: z.ZodMiniType<ResponsePart> = z.lazy(() => {
         content: text,
         exit_code: z.nullable(z.int()),
         error_category: z.nullable(z.catch(z.enum(FAULT_CATEGORIES), "tool_error")),
-        status: z.enum(TOOL_STATUSES),
+        status: z.catch(z.enum(TOOL_STATUSES), "error"),
       }),
     }),
     z.object({ files: z.array(z.object({ container_id: text, file_id: text, filename: text })) }),

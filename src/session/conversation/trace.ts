@@ -4,7 +4,7 @@ import { type Applied, fold } from "../../engine/agent/apply.ts";
 import { readingOf } from "../../engine/agent/reader.ts";
 import type { AgentRecord, AgentToolResult, ModelCost } from "../../engine/agent/records.ts";
 import type { Block, Warning } from "../../engine/messages.ts";
-import { STATUS_TERMS } from "../../engine/run-status.ts";
+import { termsOf } from "../../engine/run-status.ts";
 import { costIn } from "../../engine/shares.ts";
 import { shownReason } from "../../llm/result.ts";
 import { tokenCounts } from "../../model/usage.ts";
@@ -173,7 +173,7 @@ export class TraceReader {
           kind: "note",
           name: record.status,
           at,
-          ok: record.error === null && STATUS_TERMS[record.status].outcome !== "failed",
+          ok: record.error === null && termsOf(record.status).outcome !== "failed",
           ...(record.error === null ? {} : { output: record.error.detail }),
           ...costOf(record.spent),
         });

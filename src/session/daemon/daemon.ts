@@ -20,7 +20,7 @@ import {
 } from "../../engine/daemon/schedule.ts";
 import { type FileEvent, watchedPaths } from "../../engine/daemon/watch.ts";
 import type { Message } from "../../engine/messages.ts";
-import { STATUS_TERMS } from "../../engine/run-status.ts";
+import { termsOf } from "../../engine/run-status.ts";
 import { DaemonPathTaken } from "../../errors/daemon.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { scheduledWake } from "../../run/agent/wake-timer.ts";
@@ -375,4 +375,4 @@ function messageOf(payload: Json): Message {
 
 /** Whether the run ended before it finished its current work. A budget may end it before the model answers at all. */
 const isBroken = ({ status, taken }: RunState): boolean =>
-  STATUS_TERMS[status].stopped === true || (status === "budget_exhausted" && taken === null);
+  termsOf(status).stopped === true || (status === "budget_exhausted" && taken === null);

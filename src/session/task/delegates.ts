@@ -3,7 +3,7 @@
  * run that delegated them.
  */
 import { ceilingsOf, NO_CEILINGS, refusal } from "../../engine/agent/delegation.ts";
-import { STATUS_TERMS } from "../../engine/run-status.ts";
+import { termsOf } from "../../engine/run-status.ts";
 import { type ReturnedShare, type Share, type Shares, shareOut } from "../../engine/shares.ts";
 import { ToolsRejected } from "../../errors/llm.ts";
 import { TooManyDelegated } from "../../errors/task.ts";
@@ -197,7 +197,7 @@ export class Delegates {
     const { state } = this.#conversation.log.store.session() ?? {};
     if (state === "closed" || state === "abandoned") return true;
     const above = run === null ? null : this.#conversation.log.store.runs.find(run);
-    return above !== null && STATUS_TERMS[above.status].stopped === true;
+    return above !== null && termsOf(above.status).stopped === true;
   }
 
   /** Ends the runs that a run delegated, if that run was stopped. */

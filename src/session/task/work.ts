@@ -1,7 +1,7 @@
 /** A task's last run, of either kind: an agent run of its session, or a workflow run in it. */
 import { firstOf } from "../../cut.ts";
 import { spentBy } from "../../engine/agent/spent.ts";
-import { STATUS_TERMS } from "../../engine/run-status.ts";
+import { termsOf } from "../../engine/run-status.ts";
 import { addSpent, costIn, type Spent } from "../../engine/shares.ts";
 import type { StageError } from "../../engine/workflow/answers.ts";
 import { artifactOf, type WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
@@ -70,7 +70,7 @@ function agentHow({ status, settled_at }: RunRow, error: JsonObject | undefined)
 
 /** How an agent run has ended. @param code of its error */
 export function howEnded({ status, code }: { status: RunRow["status"]; code?: unknown }): Work["how"] {
-  return status === "error" && code === "run_lost" ? "lost" : (STATUS_TERMS[status].outcome ?? "done");
+  return status === "error" && code === "run_lost" ? "lost" : (termsOf(status).outcome ?? "done");
 }
 
 /** The artifact that holds a run's answer, if it has one. */
