@@ -149,8 +149,8 @@ it.each(Object.entries(REQUESTS))("%s", async (name, request) => {
   answers.push(await ask());
   const read = await Promise.all(
     answers.map(async (answer) => {
-      const { id, run_id, seq, run: of, code } = await answer.json<Answer>();
-      return { status: answer.status, id, run_id, seq, run: of?.id ?? of?.run_id, code };
+      const { id, run_id, seq, compacted, run: of, code } = await answer.json<Answer>();
+      return { status: answer.status, id, run_id, seq, compacted, run: of?.id ?? of?.run_id, code };
     }),
   );
   expect(read[0]?.status, `${read[0]?.code}`).toBeLessThan(300);

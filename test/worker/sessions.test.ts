@@ -429,21 +429,6 @@ describe("the conversation", () => {
       expect((await texts(path)).slice(1)).toEqual(["two", "two!", "three", "3"]);
     });
 
-    it("a compaction whose request comes again: both get its answer, and it is made once", async () => {
-      const path = await session();
-      for (const prompt of ["one", "two"]) await run(path, prompt, { mock: [{ text: `${prompt}!` }] });
-      const key = { "idempotency-key": "compact-again" };
-      const ask = (keep_last: number) =>
-        post(`${path}/compact`, { strategy: "llm", keep_last, options: OLLAMA }, key);
-      const { begun } = await asked(ask(2), 1);
-      const [again, other] = [ask(2), ask(1)];
-      answers[0] = "The summary.";
-      const first = await (await begun).json<Body>();
-      expect(first).toMatchObject({ compacted: expect.anything() });
-      expect(await (await again).json()).toEqual(first);
-      expect(await codeOf(await other)).toEqual([422, "idempotency_key_reused"]);
-    });
-
     it.each<[string, (path: string) => Promise<unknown>, string]>([
       ["a run that results of tools cannot follow", parked, "results of tools cannot follow the run"],
       ["the end of the session's work", (path) => post(`${path}/archive`), "it is archived"],
