@@ -11,7 +11,7 @@ import { callWithFallback } from "../../../src/model/fallback.ts";
 import { resolveTarget } from "../../../src/model/providers.ts";
 import { llmRetries } from "../../../src/model/retry.ts";
 import { failureOf } from "../../support/failure.ts";
-import { fakeClock } from "../../support/fake-clock.ts";
+import { fakeClock, handClock } from "../../support/fake-clock.ts";
 import { type FakeProvider, startFakeProvider } from "../../support/fake-provider.ts";
 import type { FakeTurn } from "../../support/fake-turn.ts";
 
@@ -314,13 +314,14 @@ test("a client that leaves while the call waits for a turn ends it like other ca
 });
 
 test("the wait for the first turn is not the provider's time", async () => {
+  const clock = handClock();
   const admit: Admit = async () => ({
     extend: async () => null,
-    turn: ({ clock, signal }) => clock.sleep(1200, signal),
+    turn: async () => clock.pass(1200),
     settle: async () => {},
   });
   fake.script([{ text: "ok" }]);
-  const turn = await call(admit, { timeout_ms: 1000, clock: systemClock });
+  const turn = await call(admit, { timeout_ms: 1000, clock });
   expect(turn.blocks).toEqual([{ type: "output_text", text: "ok" }]);
 });
 
