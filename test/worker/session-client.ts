@@ -1,5 +1,7 @@
 /** A client of sessions. */
-import { expect } from "vitest";
+import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
+import { expect, onTestFinished, vi } from "vitest";
+import { sessionObject } from "../../src/run/session-client.ts";
 import { readEvents } from "../support/sse.ts";
 import { Client } from "./served.ts";
 
@@ -44,6 +46,17 @@ export async function until<T extends Body = Body>(path: string, status: string)
     if (document.status === status) return document;
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
+}
+
+/** Until the end of the test, the clock is so many ms ahead; the session rested in that time, and its alarm fires. */
+export async function rested(path: string, ms: number): Promise<void> {
+  const { now } = Date;
+  vi.spyOn(Date, "now").mockImplementation(() => now() + ms);
+  onTestFinished(() => void vi.restoreAllMocks());
+  const object = sessionObject({ env: client.env, tenant: "default" }, path.slice("/sessions/".length));
+  // An object keeps the clock that it began with.
+  await evictDurableObject(object);
+  expect(await runDurableObjectAlarm(object)).toBe(true);
 }
 
 /** A tool of the client, and a model that calls it and then answers. */

@@ -1,7 +1,5 @@
 /** Runs in sessions over HTTP: how they begin, wait, continue and end. */
-import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { sessionObject } from "../../src/run/session-client.ts";
+import { describe, expect, it } from "vitest";
 import { readEvents } from "../support/sse.ts";
 import { Client, mockSkill } from "./served.ts";
 import {
@@ -13,6 +11,7 @@ import {
   firstOf,
   get,
   post,
+  rested,
   run,
   session,
   texts,
@@ -255,19 +254,12 @@ describe("a run", () => {
     ["idle", { daemon: true, tools: [], mock: [{ text: "later" }] }],
   ])("ends at its deadline while it rests: %s", async (status, more) => {
     const path = await session();
-    const deadline_ms = 600_000;
-    const options = { tools: [ASK], mock: asking, deadline_ms, ...more };
+    const options = { tools: [ASK], mock: asking, deadline_ms: 600_000, ...more };
     const body = { prompt: "go", options: { provider: "mock", ...options } };
     const resting = await post(`${path}/runs?wait=idle`, body);
     const { run_id, ...answer } = await resting.json<Body>();
     expect(answer).toMatchObject({ status });
-    const { now } = Date;
-    vi.spyOn(Date, "now").mockImplementation(() => now() + deadline_ms);
-    onTestFinished(() => void vi.restoreAllMocks());
-    const object = sessionObject({ env: client.env, tenant: "default" }, path.slice("/sessions/".length));
-    // An object keeps the clock that it began with.
-    await evictDurableObject(object);
-    expect(await runDurableObjectAlarm(object)).toBe(true);
+    await rested(path, 600_000);
     const ended = await until<{ error: Body }>(`${path}/runs/${run_id}`, "error");
     expect(ended.error.code).toBe("deadline_exceeded");
     expect((await run(path, "and now?")).status).toBe(200);
