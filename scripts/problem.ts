@@ -63,7 +63,7 @@ const LISTS: [begin: string, command: string][] = [
 function hintOf(status: number, { code, scope, retry_after_s, request_id }: Problem, path: string) {
   if (status === 401) return "Pass a key: --key KEY, or: export HULL_API_KEY=…";
   if (code === "forbidden")
-    return `Whoever has a key with the scope admin makes one: hull keys add --scopes ${scope}`;
+    return `Pass another key as --key. The operator makes one with: hull keys add --scopes ${scope}`;
   if (retry_after_s !== undefined) return `Try again in ${Math.ceil(retry_after_s)} s.`;
   if (status === 500) return `The log of the Hull says more about the request ${request_id}.`;
   const [, list] = LISTS.find(([begin]) => path.startsWith(begin)) ?? [];

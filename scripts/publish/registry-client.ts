@@ -119,7 +119,8 @@ const NOT_PUBLISHED: readonly string[] = ["skill_not_found", "catalog_missing", 
 
 /** Whether a failed request may have taken effect: no Hull answered, or a Hull failed. One that refuses did nothing. */
 const isUncertain = (error: unknown): boolean =>
-  error instanceof CommandError &&
-  (error.exit === EXIT.unreachable || (error.exit === EXIT.failed && !REFUSALS.includes(error.code)));
+  error instanceof CommandError && UNCERTAIN.includes(error.exit) && !CERTAIN.includes(error.code);
 
-const REFUSALS: readonly string[] = ["rate_limited", "catalog_moved"];
+const UNCERTAIN: readonly number[] = [EXIT.unreachable, EXIT.failed, EXIT.timed_out];
+/** `no_answer`: the caller has waited long enough, and publishes again by itself. */
+const CERTAIN: readonly string[] = ["rate_limited", "catalog_moved", "no_answer"];

@@ -11,7 +11,7 @@ const ASKS_MS = 10;
 const MOST_MS = 250;
 
 /** The exit codes for faults of the case itself. */
-const REFUSALS: readonly number[] = [EXIT.usage, EXIT.failed, EXIT.missing];
+const REFUSALS: readonly number[] = [EXIT.usage, EXIT.failed, EXIT.missing, EXIT.timed_out];
 
 export interface CaseResult {
   file: string;

@@ -29,7 +29,7 @@ test.each<[status: number, problem: object, exit: number, hint: string]>([
     403,
     { code: "forbidden", scope: "admin" },
     5,
-    "  Whoever has a key with the scope admin makes one: hull keys add --scopes admin\n",
+    "  Pass another key as --key. The operator makes one with: hull keys add --scopes admin\n",
   ],
   [404, { code: "not_found" }, 3, "  hull sessions ls shows what there is.\n"],
   [409, { code: "conflict" }, 1, ""],
