@@ -15,6 +15,8 @@ const MAX_ERROR_BYTES = 64 * 1024;
 const NO_ANSWER_TYPE = "its content type is neither JSON nor an event stream";
 /** How a stream of events begins. */
 const EVENTS = /^\s*(?::|data:|event:|id:|retry:)/;
+/** Where an object begins, perhaps after the comments by which a gateway kept the connection alive. */
+const OBJECT = /^[ \t]*\{/m;
 const LINES = new Set(["application/x-ndjson", "application/ndjson", "application/jsonl"]);
 
 /** The content type that each framing declares. */
@@ -75,19 +77,20 @@ async function readEvents(
   options: ReadOptions,
 ): Promise<Answer> {
   options.onBytes?.();
-  let stray = "";
+  let early = "";
   const onStray = (text: string): void => {
-    const begins = declared ? text.trimStart().startsWith("{") : !EVENTS.test(text);
-    if ((stray !== "" || begins) && stray.length < MAX_ANSWER_BYTES) stray += text;
+    if (early.length < MAX_ANSWER_BYTES) early += text;
   };
   try {
     const document = await readStream(body, framing, reader, target, { ...options, onStray });
     return { document, text: reader.text?.(), streamed: true };
   } catch (error) {
-    if (stray === "") throw error;
-    const document = parsedJson(stray);
-    if (document !== undefined) return { document, text: stray, streamed: false };
-    throw declared ? error : failedAnswer(target, NO_ANSWER_TYPE, stray);
+    const text = early.slice(Math.max(0, early.search(OBJECT)));
+    const document = parsedJson(text);
+    if (document !== undefined) return { document, text, streamed: false };
+    throw declared || early === "" || EVENTS.test(early)
+      ? error
+      : failedAnswer(target, NO_ANSWER_TYPE, early);
   }
 }
 

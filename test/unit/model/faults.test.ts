@@ -153,6 +153,19 @@ describe("failures", () => {
       "holds an error event",
     ],
     ["text that is no stream", { type: "text/plain", chunks: ["Welcome"] }, unknown, "content type"],
+    ["text that is declared as a stream", { chunks: ["Welcome"] }, network, "cut off"],
+    ...["text/event-stream", "text/plain"].map((type): [string, Answer, object, string] => [
+      `an object in an event that breaks off, declared as ${type}`,
+      { type, chunks: ["data: ", JSON.stringify({ error: { code: 401, message: "no" } })], dies: true },
+      network,
+      "broke off",
+    ]),
+    [
+      "an error as a document after comments, in pieces",
+      { chunks: [": wait\n\n: wait\n\n", '{"error": {"code": 401,', ' "message": "no"}}'] },
+      { kind: "terminal" },
+      "error object",
+    ],
     ["no choice", { type: "application/json", chunks: json({ choices: [] }) }, unknown, "choices"],
     ["a number", { type: "application/json", chunks: ["7"] }, unknown, "not an answer of this protocol"],
     [
@@ -446,6 +459,16 @@ describe("irregular answers that Hull understands", () => {
       "a whole answer that is declared as a stream",
       "openai-chat",
       { chunks: json({ choices: [{ message: { content: "a" }, finish_reason: "stop" }] }) },
+      { blocks: [text("a")] },
+    ],
+    [
+      "a whole answer that is declared as a stream, after comments",
+      "openai-chat",
+      {
+        chunks: [
+          `: wait\n\n\n  ${json({ choices: [{ message: { content: "a" }, finish_reason: "stop" }] })}`,
+        ],
+      },
       { blocks: [text("a")] },
     ],
     [
