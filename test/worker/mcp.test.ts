@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, it, vi } from "vitest";
 import hull from "../../package.json";
 import { HULL_VERSION } from "../../src/tool/mcp/versions.ts";
 import { Client, mockSkill } from "./served.ts";
-import { FOLDER, skill, tenant } from "./tenant.ts";
+import { ADMIN, FOLDER, skill, tenant } from "./tenant.ts";
 
 const client = new Client({ HULL_ENV: "local", HULL_CONFIG: '{"cors_origins": ["https://own.example"]}' });
 const MODERN = "2026-07-28";
@@ -324,6 +324,37 @@ describe("keys and tenants", () => {
     }
     const unknown = await keyed.fetch("/mcp", { method: "POST", headers: JSON_ONLY, body: "{}" });
     expect([unknown.status, unknown.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
+    await client.post("/_hull/catalog", { id: before?.id });
+  });
+
+  it("attack: nobody else cancels a caller's call, not even with its session and its id", async () => {
+    const by = new Client({ HULL_ADMIN_KEY: ADMIN, OPENAI_API_KEY: "sk-test" });
+    const before = await client.env.SKILLS.get<{ id: string }>("catalog:current", "json");
+    await client.publish({
+      asks: "---\nname: asks\ndescription: d\nmode: llm\nprovider: openai\nmodel: gpt-4o\n---\nAnswer.\n",
+    });
+    const keys = [];
+    for (const name of ["acme-mcp", "acme-mcp", "rival-mcp"]) keys.push((await tenant(name, "invoke")).key);
+    const [own, ...others] = keys;
+    const session = { "mcp-session-id": crypto.randomUUID() };
+    const ask = (key: string | undefined, body: object) =>
+      send(body, { ...session, authorization: `Bearer ${key}` }, by);
+    const call = rpc("tools/call", { name: "asks", arguments: { input: "x" } });
+    const cancelled = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: call.id } };
+    const signals: (AbortSignal | null | undefined)[] = [];
+    vi.stubGlobal("fetch", (_: unknown, init?: RequestInit) => {
+      const { promise, reject } = Promise.withResolvers<Response>();
+      init?.signal?.addEventListener("abort", () => reject(init.signal?.reason));
+      signals.push(init?.signal);
+      return promise;
+    });
+    const answer = ask(own, call);
+    await expect.poll(() => signals.length).toBe(1);
+    for (const other of others) expect((await ask(other, cancelled)).status).toBe(202);
+    expect(signals[0]?.aborted).toBe(false);
+    await ask(own, cancelled);
+    expect([(await answer).status, signals[0]?.aborted]).toEqual([202, true]);
+    vi.unstubAllGlobals();
     await client.post("/_hull/catalog", { id: before?.id });
   });
 

@@ -6,6 +6,7 @@
 
 import type { Json } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
+import { callerOf } from "../execution-client.ts";
 import { isId, type RequestId, type RpcRequest } from "./message.ts";
 
 const SESSION = "mcp-session-id";
@@ -14,10 +15,10 @@ const SESSION = "mcp-session-id";
 export const newSession = (): Record<string, string> => ({ [SESSION]: crypto.randomUUID() });
 
 /** The name of a client's request; `null`: the client names no session of Hull's. */
-function nameOf({ request, tenant, caller }: RequestContext, id: RequestId): string | null {
-  const session = request.headers.get(SESSION);
+function nameOf(context: RequestContext, id: RequestId): string | null {
+  const session = context.request.headers.get(SESSION);
   if (session === null || !/^[0-9a-f-]{36}$/.test(session)) return null;
-  return JSON.stringify([tenant, caller.key_id, session, id]);
+  return JSON.stringify([callerOf(context), session, id]);
 }
 
 /** A call that its client may cancel. */
