@@ -62,7 +62,7 @@ interface BegunRun {
   run_id?: string | null;
   /** Headers of its answers, besides those of every run. */
   headers?: Record<string, string>;
-  /** What a 202 says: where the run can be looked at, and its state. */
+  /** What a 202 says: where the run can be looked at, and its state. The run's object has redacted it. */
   accepted(): Promise<Accepted> | Accepted;
   events(): Promise<ReadableStream<Uint8Array>>;
   /** The answer, once there is one. @param headers those of the run @throws the error that ended the run */
@@ -86,7 +86,7 @@ export async function answerRun(
   id: string,
   begin: (after: number | null) => Promise<BegunRun>,
 ): Promise<Response> {
-  const { request, settings } = context;
+  const { request } = context;
   const run = await begin(form.events ? lastSeen(request, id) : null);
   const { run_id = null } = run;
   if (run_id !== null) context.log.run_id = run_id;
@@ -100,7 +100,7 @@ export async function answerRun(
   if (form.later) {
     const { location, document } = await run.accepted();
     const applied = prefersAsync(request) ? { "preference-applied": "respond-async" } : {};
-    return jsonNow(settings.redactor.json(document), 202, { ...headers, location, ...applied });
+    return jsonNow(document, 202, { ...headers, location, ...applied });
   }
   return form.events ? eventStream(await run.events(), headers) : run.whole(headers);
 }

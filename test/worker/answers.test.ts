@@ -1,7 +1,7 @@
 /** How every route that runs something gives its answer: whole, as events, later, or again under a key. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { dataOf, readEvents } from "../support/sse.ts";
-import { mockSkill } from "./served.ts";
+import { Client, LOCAL, mockSkill } from "./served.ts";
 import { type Body, client, codeOf, post, session } from "./session-client.ts";
 
 const NO_KEY = "provider: openai\nmode: llm\n";
@@ -127,13 +127,24 @@ describe.each(ALL)("%s", (name, route) => {
     expect(await codeOf(other)).toEqual([422, "idempotency_key_reused"]);
   });
 
-  it("begins nothing if it cannot be followed after the event that the client names", async () => {
+  it("begins nothing if it cannot be followed after the event that the client names; without events, that is nothing", async () => {
     const [path, key] = [await route.path(), freshKey()];
     const bad = { ...key, ...EVENTS, "last-event-id": "x" };
     expect(await codeOf(await post(path, route.body("x", SAID), bad))).toEqual([400, "bad_request"]);
-    const begun = await post(path, route.body("y", SAID), key);
-    expect([begun.ok, begun.headers.get("x-hull-replayed")]).toEqual([true, null]);
+    const later = { ...key, prefer: "respond-async", "last-event-id": "x" };
+    const begun = await post(path, route.body("y", SAID), later);
+    expect([begun.status, begun.headers.get("x-hull-replayed")]).toEqual([202, null]);
   });
+});
+
+it("the 202 of a workflow run shows no secret that its task holds", async () => {
+  const secret = "sk-canary-0123456789";
+  const by = new Client({ ...LOCAL, OPENAI_API_KEY: secret });
+  const headers = { "content-type": "application/json", prefer: "respond-async" };
+  const body = JSON.stringify({ task: `Use ${secret}.`, graph: graph(SAID) });
+  const begun = await by.fetch("/workflows/execute", { method: "POST", headers, body });
+  const { run } = await begun.json<{ run: { task: string } }>();
+  expect([begun.status, run.task]).toEqual([202, "Use [redacted]."]);
 });
 
 describe("a failure", () => {
