@@ -104,6 +104,24 @@ it.each([
   });
 });
 
+it("a run whose model is mocked keeps its failure if a tool of it began", async () => {
+  const mock = [{ tool_calls: [{ name: "look", arguments: {} }] }, { error: { category: "auth" } }];
+  const body = { prompt: "look", options: { skill: "asks", mock } };
+  const call = newCall("runs");
+  call.text = new TextEncoder().encode(
+    JSON.stringify({ ...asked, operation: "runs", until: "terminal", body }),
+  );
+  await withStorage(call.id, async (storage) => {
+    for (const begun of ["started", "finished"]) {
+      const one = life(client.env, storage);
+      expect(one.session.begin(call)).toBe(begun);
+      expect(await textOf(one)).toContain("provider_auth_failed");
+      await one.over();
+    }
+  });
+  expect(runner.begun).toHaveLength(1);
+});
+
 it("an answer that took no effect is kept", async () => {
   const call = newCall("runs");
   const body = { prompt: "x", options: { ...options, max_iterations: 0 } };
@@ -241,6 +259,48 @@ describe("a request under /v1 whose skill is about to ask its model", () => {
     Object.assign(by.env, { DB: new Proxy(real, { get }) });
     expect(await ask("taken", by)).toEqual([null, 502]);
     expect([taken, provider.mock.calls.length]).toEqual([true, 0]);
+  });
+});
+
+it("a run that was cancelled and removed notes nothing for the next one under its key", async () => {
+  const call = newCall("script");
+  const { promise: late, resolve: accept } = Promise.withResolvers<Response>();
+  const submitted = vi.fn(() => late);
+  vi.stubGlobal("fetch", (...sent: Parameters<typeof fetch>) =>
+    sent[1]?.method === "DELETE" ? runner.fetch(...sent) : submitted(),
+  );
+  await withStorage(call.id, async (storage) => {
+    const { session, over } = life(client.env, storage);
+    expect(session.begin(call)).toBe("started");
+    await vi.waitFor(() => expect(submitted).toHaveBeenCalled());
+    expect([await session.cancel("me"), await session.cancel("me")]).toEqual(["cancelled", "removed"]);
+    vi.stubGlobal("fetch", runner.fetch);
+    runner.instead = refusedByRunner;
+    expect(session.begin(call)).toBe("started");
+    expect((await session.answer("me"))?.ok).toBe(false);
+    accept(new Response(new Blob([])));
+    await over();
+    expect(session.begin(call)).toBe("started");
+    await over();
+  });
+});
+
+it("a run that was cancelled stores nothing more, whatever its process still does", async () => {
+  const call = newCall("runs");
+  const { promise: late, resolve: accept } = Promise.withResolvers<Response>();
+  const submitted = vi.fn(() => late);
+  vi.stubGlobal("fetch", (...sent: Parameters<typeof fetch>) =>
+    sent[1]?.method === "DELETE" ? runner.fetch(...sent) : submitted(),
+  );
+  await withStorage(call.id, async (storage) => {
+    const { session, store, over } = life(client.env, storage);
+    expect(session.begin(call)).toBe("started");
+    await vi.waitFor(() => expect(submitted).toHaveBeenCalled());
+    expect(await session.cancel("me")).toBe("cancelled");
+    const stored = [store.lastRecord(), store.lastEvent()];
+    accept(new Response(new Blob([])));
+    await over();
+    expect([store.lastRecord(), store.lastEvent()]).toEqual(stored);
   });
 });
 

@@ -319,6 +319,23 @@ describe("storage", () => {
   });
 });
 
+it("a run that was cancelled stores nothing more, whatever its process still does; the next run works", async () => {
+  const { promise: held, resolve: release } = Promise.withResolvers<void>();
+  const script = { spec: { tools: [journal] }, replies: [...tools(1), "x"], during: () => held };
+  await inWorld(script, async (world) => {
+    await world.open();
+    await world.start("r1", "go");
+    await until(() => world.performed.length === 1);
+    await world.ask("cancel", { run_id: "r1" });
+    const stored = () => [world.records().length, world.events().length];
+    const before = stored();
+    release();
+    await world.over();
+    expect(stored()).toEqual(before);
+    expect(await world.run("r2", "again")).toMatchObject({ status: "done" });
+  });
+});
+
 describe("what is due", () => {
   const policies = {
     policy: null,
