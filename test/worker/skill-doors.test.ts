@@ -1,9 +1,12 @@
 /** A skill's two doors, its route and its route in a session, ask the model the same, within the same limits. */
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { SESSION_RUNTIME } from "../../src/run/agent/runtime.ts";
 import { SHIPPED } from "../../src/skill/known-providers.ts";
 import { openAiAnswer } from "../support/fake-answers.ts";
 import type { FakeRequest } from "../support/fake-turn.ts";
 import { Client } from "./served.ts";
+import { inWorld, SPEC } from "./session-world.ts";
+import { tenant } from "./tenant.ts";
 
 const client = new Client({ HULL_ENV: "local", OPENAI_API_KEY: "sk-o" });
 const skill = (name: string, extra: string, text: string): string =>
@@ -128,6 +131,31 @@ describe.each(DOORS)("%s", (door, query) => {
     const due = { code: "deadline_exceeded", timeout_ms: limit };
     expect([answer.status, await answer.json()]).toMatchObject([504, due]);
   });
+});
+
+it("in a session the call goes on without the model rules of the tenant after its process died", async () => {
+  const owner = await tenant("t", "admin");
+  const body = '[[provider.openai]]\nmodel_match = "*"\nvision = false\n';
+  const headers = { "content-type": "application/toml" };
+  const { status } = await owner.fetch("/llm/capabilities", { method: "PUT", headers, body });
+  expect(status).toBe(200);
+  answers = () => (bodies.length === 1 ? new Promise(() => {}) : Promise.resolve());
+  const script = { runtime: SESSION_RUNTIME, env: client.env, replies: [] };
+  await inWorld(script, async (world) => {
+    await world.open();
+    const image = { type: "image" as const, media_type: "image/png", data: "aGk=" };
+    const model = { provider: "openai", model: "gpt-4o" };
+    const called = { ...SPEC, called: { json: false }, call: model, run_id: "r1", session_id: world.id };
+    const spec = { ...called, model: { ...SPEC.model, ...model } };
+    const prompt = [{ role: "user" as const, content: [image] }];
+    const request = { name: "n", hash: "h" };
+    await world.ask("start", { run_id: "r1", work: { spec: { ...spec, prompt } }, request, wait: "none" });
+    await expect.poll(() => bodies.length).toBe(1);
+    await world.revive();
+    const ended = await world.ask("answer", { run_id: "r1", wait: "terminal" });
+    expect(ended).toMatchObject({ status: "done" });
+  });
+  expect(bodies).toHaveLength(2);
 });
 
 it.each(["unnamed", "longer"])(
