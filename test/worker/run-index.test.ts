@@ -478,6 +478,33 @@ describe("a run is listed", () => {
   });
 });
 
+describe("of two notes of a run", () => {
+  const noted = (created: number, settled: number | null, price_known: boolean): RunEntry => ({
+    ...beginningCall("noted", "noted", created),
+    state: settled === null ? "running" : "done",
+    settled_at: settled === null ? null : new Date(settled).toISOString(),
+    input_tokens: created,
+    output_tokens: settled ?? 0,
+    price_known,
+  });
+  const [begun, ended] = [noted(1, null, true), noted(1, 3, false)];
+
+  it.each<[string, first: RunEntry, second: RunEntry, stays: 0 | 1]>([
+    ["the end, after the beginning", begun, ended, 1],
+    ["the end, before a late note of the beginning", ended, begun, 0],
+    ["the later one, of two ends", ended, noted(1, 4, true), 1],
+    ["the beginning of a further run with this id", ended, noted(2, null, true), 1],
+  ])("the list keeps %s, with its price", async (name, ...given) => {
+    const [first, second, stays] = given;
+    const env = bindings;
+    for (const [index, run] of [first, second].entries()) {
+      await noteRuns(env, [{ tenant: name, run }]);
+      const kept = index === 0 || stays === 1 ? run : first;
+      expect(await indexedRun({ env, tenant: name }, "noted")).toEqual(kept);
+    }
+  });
+});
+
 describe("a run that the list shows as unsettled for long", () => {
   const HOUR = 3_600_000;
   const { env } = client;
