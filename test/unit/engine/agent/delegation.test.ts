@@ -25,8 +25,15 @@ describe("a delegated run", () => {
   it("has the earlier deadline, the smaller budgets, one level less, and the account above", () => {
     const spec = below(
       { deadline: { at: 50, ms: 5 }, tokens: 7, usd: 2, files: "f" },
-      { deadline: { at: 90, ms: 9 }, token_budget: 100, total_budget_usd: 1 },
+      {
+        deadline: { at: 90, ms: 9 },
+        token_budget: 100,
+        total_budget_usd: 1,
+        call: { ...SPEC.call, budget: { max_cost_usd: 3, total_budget_usd: 1 } },
+      },
     );
+    // The account also counts what other runs spent.
+    expect(spec.call.budget).toEqual({ max_cost_usd: 3 });
     expect(spec).toMatchObject({
       deadline: { at: 50, ms: 5 },
       token_budget: 7,
@@ -144,6 +151,8 @@ describe("a delegated run", () => {
     for (const spec of [child, grandchild]) {
       expect(["exec", "write", "read"].map((name) => verdict(spec, name))).toEqual(["deny", "ask", "allow"]);
     }
+    const asking = policies({ approval_policy: { require_approval: ["write"] } });
+    expect(verdict(below({ policies: asking }, { policies: lax }), "write")).toBe("ask");
     const escalating = policies({ permissions: { deny: ["exec"], on_escalation: "grant" } });
     expect(verdict(below({ policies: escalating }), "exec")).toBe("deny");
   });

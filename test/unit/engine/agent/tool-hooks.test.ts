@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { RunPolicies, ToolHook } from "../../../../src/engine/agent/spec.ts";
 import type { JsonObject } from "../../../../src/skill/manifest.ts";
-import { play, SPEC, tool, toolTexts, userTexts } from "./harness.ts";
+import { play, SPEC, skill, tool, toolTexts, userTexts } from "./harness.ts";
 
 const edit = tool("edit_file");
 const call = (args: JsonObject = {}, name = "edit_file"): { calls: [string, JsonObject][] } => ({
@@ -96,6 +96,23 @@ describe("tool hooks", () => {
       hooks: { "": () => ({ decision: "approve" }), turn: () => ({ args }) },
     });
     expect(played.executed.map(({ args: made }) => made)).toEqual(executed === 1 ? [args] : []);
+  });
+
+  it.each([
+    ["the deployment's own hook may change", false, ["b"]],
+    ["an uploaded skill's hook may not change", true, []],
+  ])("%s what a skill approves beforehand", async (_, fresh, executed) => {
+    const played = await play({
+      spec: {
+        tools: [{ ...tool("deploy"), needs_approval: true }],
+        own_skill: skill("editing", { approved_tools: ["deploy"] }),
+        tool_hooks: [hook({ pattern: "deploy", pre: "turn" })],
+        hooks: { turn: { slug: "s", module: "m", exportName: "turn", fresh } },
+      },
+      replies: [call({ path: "a" }, "deploy"), "end"],
+      hooks: { turn: () => ({ args: { path: "b" } }) },
+    });
+    expect(played.executed.map(({ args }) => args?.path)).toEqual(executed);
   });
 
   it("post hooks rewrite a result that was stored before they are asked", async () => {
