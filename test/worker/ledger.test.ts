@@ -375,6 +375,13 @@ describe("slots of a limited skill", () => {
       expect(later.take("crashed", 1, TTL, TTL)).toBeGreaterThan(0);
     }));
 
+  it("stay free if their holder renews them too late", () =>
+    withSlots((slots) => {
+      slots.take("late", 1, TTL, 0);
+      slots.renew("late", TTL, TTL);
+      expect(slots.take("next", 1, TTL, TTL)).toBe(0);
+    }));
+
   it("stay held when renewed; two requests for one still hold one", () =>
     withSlots((slots, { sql }) => {
       slots.take("a", 1, TTL, 0);

@@ -54,8 +54,10 @@ describe("S42: a static file", () => {
   });
 
   it("S58: HEAD has the headers and no body, POST is accepted", async () => {
-    const head = await client.fetch("/skills/note", { method: "HEAD" });
-    expect([head.status, await head.text(), head.headers.get("content-length")]).toEqual([200, "", "18"]);
+    for (const accept of ["*/*", "text/event-stream"]) {
+      const head = await client.fetch("/skills/note", { method: "HEAD", headers: { accept } });
+      expect([head.status, await head.text(), head.headers.get("content-length")]).toEqual([200, "", "18"]);
+    }
     expect(await (await client.fetch("/skills/note", { method: "POST", body: "x" })).text()).toBe(TEXT);
     const put = await client.fetch("/skills/note", { method: "PUT" });
     expect([put.status, put.headers.get("allow")]).toEqual([405, "GET, HEAD, POST, OPTIONS"]);
