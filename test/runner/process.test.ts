@@ -89,6 +89,18 @@ describe("environment and arguments", () => {
     },
   );
 
+  test("a key that the execution withholds is refused by name, another variable is not", async () => {
+    const withheld = ["MY_PROVIDER_KEY"];
+    const refused = run(runner, files, {
+      argv: ["true"],
+      env: { MY_PROVIDER_KEY: "canary-value" },
+      withheld,
+    });
+    await expect(refused).rejects.toMatchObject({ code: "runner_protocol_error" });
+    await run(runner, files, { argv: ["true"], env: { MY_OTHER_KEY: "free" }, withheld });
+    expect(runner.log()).not.toContain("canary");
+  });
+
   test.each([
     [["./tool.sh", "a b", "", "ü*$(x)"], "./tool.sh|a b||ü*$(x)|"],
     [["tool.sh"], "/tool.sh|"],

@@ -1,0 +1,98 @@
+/** What the proxy of handlers that list hosts refuses, asked over its socket. The test says where names lead. */
+import dns from "node:dns/promises";
+import { mkdtemp, rm } from "node:fs/promises";
+import { request } from "node:http";
+import { syncBuiltinESMExports } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { EgressProxy } from "../../container/egress-proxy.ts";
+
+const HOST = "api.example.com";
+const MINUTE = 60_000;
+const folder = await mkdtemp(join(tmpdir(), "hull-proxy-"));
+const path = join(folder, "proxy.sock");
+const proxy = await EgressProxy.open(path, {});
+afterAll(async () => {
+  proxy.close();
+  await rm(folder, { recursive: true });
+});
+
+const passwordOf = (variables: Record<string, string>): string =>
+  decodeURIComponent(new URL(variables.HTTP_PROXY ?? "").password);
+
+/** Asks for the host with this password. @param tunnel asks by CONNECT */
+function ask(
+  password: string,
+  { host = HOST, tunnel = false } = {},
+): Promise<[status: number, text: string]> {
+  const login = Buffer.from(`hull:${password}`).toString("base64");
+  const headers = { host, "proxy-authorization": `Basic ${login}` };
+  const target = tunnel ? { method: "CONNECT", path: `${host}:443` } : { path: `http://${host}/` };
+  return new Promise((resolve, reject) => {
+    const asked = request({ socketPath: path, headers, ...target });
+    asked.once("response", async (answer) => {
+      const pieces = await Array.fromAsync(answer.setEncoding("utf8"));
+      resolve([answer.statusCode ?? 0, pieces.join("")]);
+    });
+    asked.once("connect", (answer, socket, head) => {
+      socket.destroy();
+      resolve([answer.statusCode ?? 0, head.toString()]);
+    });
+    asked.once("error", reject).end();
+  });
+}
+
+/** Lets all names lead to these addresses. */
+function leadTo(addresses: readonly string[]): Disposable {
+  const found = addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 }));
+  const { lookup } = dns;
+  Object.assign(dns, { lookup: async () => found });
+  syncBuiltinESMExports();
+  return {
+    [Symbol.dispose]() {
+      Object.assign(dns, { lookup });
+      syncBuiltinESMExports();
+    },
+  };
+}
+
+test.each([["10.0.0.7"], ["127.0.0.1"], ["169.254.169.254"], ["::1"], ["fd00::7"]])(
+  "a permitted name that leads to %s is refused",
+  async (address) => {
+    using _ = leadTo([address]);
+    const password = passwordOf(proxy.variables([HOST], MINUTE));
+    for (const tunnel of [false, true]) {
+      const [status, text] = await ask(password, { tunnel });
+      expect([tunnel, status]).toEqual([tunnel, 403]);
+      if (!tunnel) expect(text).toBe(`The host ${HOST} has no public address.\n`);
+    }
+  },
+);
+
+test("a name that leads nowhere is 502, a host that the call does not list 403", async () => {
+  using _ = leadTo([]);
+  const password = passwordOf(proxy.variables([HOST], MINUTE));
+  expect((await ask(password))[0]).toBe(502);
+  expect((await ask(password, { host: "other.example.com" }))[0]).toBe(403);
+});
+
+test("a password serves for its call's time, its hosts and this proxy alone", async () => {
+  using _ = leadTo(["10.0.0.7"]);
+  const other = await EgressProxy.open(join(folder, "other.sock"), {});
+  const [pass = "", mac = ""] = passwordOf(proxy.variables(["other.example.com"], MINUTE)).split(".");
+  const wider = Buffer.from(JSON.stringify({ hosts: [HOST], until: Date.now() + MINUTE })).toString(
+    "base64url",
+  );
+  const refused = {
+    expired: passwordOf(proxy.variables([HOST], -1)),
+    foreign: passwordOf(other.variables([HOST], MINUTE)),
+    changed: `${wider}.${mac}`,
+    unsigned: pass,
+    none: "",
+  };
+  other.close();
+  for (const [name, password] of Object.entries(refused))
+    for (const tunnel of [false, true])
+      expect([name, (await ask(password, { tunnel }))[0]]).toEqual([name, 407]);
+});
