@@ -200,7 +200,7 @@ export class AdminClient {
    * All items of a list, page by page. Throws as `ask` does.
    * @param words further parameters of the query, which only the server can judge
    */
-  async list<R extends ListRoute>(
+  async list<R extends SizedList>(
     route: R,
     takes: Takes<R>,
     words: { [name in keyof Query<R>]?: string | undefined } = {},
@@ -254,6 +254,9 @@ export class AdminClient {
     throw refusal(response.status, (await wholeOf(response)).toString("utf8"), path);
   }
 }
+
+/** Routes of lists whose caller says how much a page holds. */
+type SizedList = { [R in ListRoute]: "limit" extends keyof Query<R> ? R : never }[ListRoute];
 
 /** What a request has besides that which its route declares. */
 interface Sent {

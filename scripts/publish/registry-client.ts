@@ -98,9 +98,15 @@ export class RegistryClient {
 
   async #knownObjects(): Promise<Set<string>> {
     if (this.#known !== null) return this.#known;
-    const keys = await this.#client.list("GET /_hull/bundles", {});
-    this.#known = new Set(keys.map((key) => key.replace(":", "/")));
-    return this.#known;
+    const known = new Set<string>();
+    for (let cursor: string | undefined; ; ) {
+      const page = await this.#client.ask("GET /_hull/bundles", { query: { cursor } });
+      for (const key of page.data) known.add(key.replace(":", "/"));
+      if (page.next_cursor === null) break;
+      cursor = page.next_cursor;
+    }
+    this.#known = known;
+    return known;
   }
 
   async #upload(batch: readonly RegistryObject[]): Promise<void> {
