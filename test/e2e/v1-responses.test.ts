@@ -563,7 +563,10 @@ test("a skill's files survive the death of the Worker, and the next response has
   fake.script([BASH("cat out/log.txt"), { text: "Read." }]);
   const next = await client.responses.create({ model, previous_response_id: id, input: "Read." });
   expect(JSON.stringify(next.output)).toContain("once");
-  expect((await client.containers.list({ limit: 100 })).data).toHaveLength(before + 1);
+  // A container whose Worker died before it was listed is listed by its alarm.
+  const listed = async () => (await client.containers.list({ limit: 100 })).data.length;
+  await until(listed, (count) => count > before);
+  expect(await listed()).toBe(before + 1);
 });
 
 function citationOf(
