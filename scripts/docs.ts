@@ -114,7 +114,7 @@ function limitTable(): string {
     [
       [
         "skills of a request",
-        `${MOST_SKILLS}; with Anthropic's beta \`${SKILLS_BETA}\` ${MOST_SKILLS_OF_BETA}`,
+        `${MOST_SKILLS}; ${MOST_SKILLS_OF_BETA} with Anthropic's beta \`${SKILLS_BETA}\``,
       ],
       ["stored files that the messages of a request name, together", mebibytes(MOST_NAMED_BYTES)],
       ["`_litellm_generated_files` of an answer, together", mebibytes(MOST_INCLUDED_BYTES)],

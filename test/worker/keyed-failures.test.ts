@@ -264,23 +264,31 @@ describe("a request under /v1 whose skill is about to ask its model", () => {
   });
 });
 
+/** A runner that gets a process, and answers with `accept`. */
+function lateRunner(): { submitted: Promise<void>; accept: () => void } {
+  const submitted = Promise.withResolvers<void>();
+  const answer = Promise.withResolvers<Response>();
+  vi.stubGlobal("fetch", (...sent: Parameters<typeof fetch>) => {
+    if (sent[1]?.method === "DELETE") return runner.fetch(...sent);
+    submitted.resolve();
+    return answer.promise;
+  });
+  return { submitted: submitted.promise, accept: () => answer.resolve(new Response(new Blob([]))) };
+}
+
 it("a run that was cancelled and removed notes nothing for the next one under its key", async () => {
   const call = newCall("script");
-  const { promise: late, resolve: accept } = Promise.withResolvers<Response>();
-  const submitted = vi.fn(() => late);
-  vi.stubGlobal("fetch", (...sent: Parameters<typeof fetch>) =>
-    sent[1]?.method === "DELETE" ? runner.fetch(...sent) : submitted(),
-  );
+  const { submitted, accept } = lateRunner();
   await withStorage(call.id, async (storage) => {
     const { session, over } = life(client.env, storage);
     expect(session.begin(call)).toBe("started");
-    await vi.waitFor(() => expect(submitted).toHaveBeenCalled());
+    await submitted;
     expect([await session.cancel("me"), await session.cancel("me")]).toEqual(["cancelled", "removed"]);
     vi.stubGlobal("fetch", runner.fetch);
     runner.instead = refusedByRunner;
     expect(session.begin(call)).toBe("started");
     expect((await session.answer("me"))?.ok).toBe(false);
-    accept(new Response(new Blob([])));
+    accept();
     await over();
     expect(session.begin(call)).toBe("started");
     await over();
@@ -289,18 +297,14 @@ it("a run that was cancelled and removed notes nothing for the next one under it
 
 it("a run that was cancelled stores nothing more, whatever its process still does", async () => {
   const call = newCall("runs");
-  const { promise: late, resolve: accept } = Promise.withResolvers<Response>();
-  const submitted = vi.fn(() => late);
-  vi.stubGlobal("fetch", (...sent: Parameters<typeof fetch>) =>
-    sent[1]?.method === "DELETE" ? runner.fetch(...sent) : submitted(),
-  );
+  const { submitted, accept } = lateRunner();
   await withStorage(call.id, async (storage) => {
     const { session, store, over } = life(client.env, storage);
     expect(session.begin(call)).toBe("started");
-    await vi.waitFor(() => expect(submitted).toHaveBeenCalled());
+    await submitted;
     expect(await session.cancel("me")).toBe("cancelled");
     const stored = [store.lastRecord(), store.lastEvent()];
-    accept(new Response(new Blob([])));
+    accept();
     await over();
     expect([store.lastRecord(), store.lastEvent()]).toEqual(stored);
   });
