@@ -326,6 +326,13 @@ describe("a script of which nobody knows whether its process began", () => {
         real(work, ms !== undefined && ms < 10_000 ? 0 : ms, ...more),
       );
 
+  /** The runner gets every request, and no answer of it arrives. */
+  const loseAnswers = () =>
+    vi.stubGlobal("fetch", async (...asked: Parameters<typeof fetch>) => {
+      await (await runner.fetch(...asked)).text();
+      return new Response(null, { status: 502 });
+    });
+
   it("keeps its key if the runner accepted it and forgot it", async () => {
     const waits = withoutWaits();
     const call = newCall("script");
@@ -343,10 +350,7 @@ describe("a script of which nobody knows whether its process began", () => {
     const waits = withoutWaits();
     const call = newCall("script");
     await withStorage(call.id, async (storage) => {
-      vi.stubGlobal("fetch", async (...asked: Parameters<typeof fetch>) => {
-        await (await runner.fetch(...asked)).text();
-        return new Response(null, { status: 502 });
-      });
+      loseAnswers();
       expect(await begunAgain(call, storage)).toEqual(["started", "runner_unavailable"]);
       vi.stubGlobal("fetch", runner.fetch);
       // The skill has another time limit by now.
@@ -387,10 +391,7 @@ describe("a script of which nobody knows whether its process began", () => {
     const call = newCall("script");
     const other = { ...call, request_hash: "other", text: new TextEncoder().encode("another one") };
     await withStorage(call.id, async (storage) => {
-      vi.stubGlobal("fetch", async (...asked: Parameters<typeof fetch>) => {
-        await (await runner.fetch(...asked)).text();
-        return new Response(null, { status: 502 });
-      });
+      loseAnswers();
       expect(await begunAgain(call, storage)).toEqual(["started", "runner_unavailable"]);
       vi.stubGlobal("fetch", runner.fetch);
       expect(await begunAgain(other, storage)).toEqual(["started", true]);
@@ -408,10 +409,7 @@ describe("a script of which nobody knows whether its process began", () => {
       digest: newCall("needs-key").digest,
     });
     await withStorage(call.id, async (storage) => {
-      vi.stubGlobal("fetch", async (...asked: Parameters<typeof fetch>) => {
-        await (await runner.fetch(...asked)).text();
-        return new Response(null, { status: 502 });
-      });
+      loseAnswers();
       expect(await begunAgain(call, storage)).toEqual(["started", "runner_unavailable"]);
       vi.stubGlobal("fetch", runner.fetch);
       for (let n = 0; n < others; n++)
@@ -433,10 +431,7 @@ describe("a script of which nobody knows whether its process began", () => {
     const call = newCall("script");
     const other = { ...call, request_hash: "other", text: new TextEncoder().encode("another one") };
     await withStorage(call.id, async (storage) => {
-      vi.stubGlobal("fetch", async (...asked: Parameters<typeof fetch>) => {
-        await (await runner.fetch(...asked)).text();
-        return new Response(null, { status: 502 });
-      });
+      loseAnswers();
       for (const one of [call, other, call, other])
         expect(await begunAgain(one, storage)).toEqual(["started", "runner_unavailable"]);
       vi.stubGlobal("fetch", runner.fetch);
