@@ -99,15 +99,9 @@ async function writeMade(made: readonly MadeFile[], options: AnswerOptions): Pro
   for (const { id, path } of made) {
     // Whatever the server says, nothing is written outside of the folder.
     const parts = path.split("/").filter((part) => !["", ".", ".."].includes(part));
-    if (
-      !(await fetchOut(
-        requestTo("GET /files/{id}", { path: { id } }).path,
-        parts.join("/") || id,
-        options.files,
-        options,
-      ))
-    )
-      exit = EXIT.failed;
+    const from = requestTo("GET /files/{id}", { path: { id } }).path;
+    const written = await fetchOut(from, parts.join("/") || id, options.files, options);
+    if (!written) exit = EXIT.failed;
   }
   return exit;
 }
