@@ -94,7 +94,7 @@ export function matches({ tokens, separator }: Glob, text: string): boolean {
   for (const character of text) {
     const stops = character === separator;
     const next: boolean[] = [];
-    for (let at = 0; at < tokens.length; at++) {
+    for (let at = 0; at < open.length; at++) {
       const token = tokens[at];
       if (token === undefined || open[at] !== true) continue;
       if (token.type === "star" && (token.deep || !stops)) next[at] = true;
@@ -108,7 +108,7 @@ export function matches({ tokens, separator }: Glob, text: string): boolean {
 
 /** The places in a glob where the pass may be, with those that it comes to from there without a character. */
 function reached(open: boolean[], tokens: readonly Token[]): readonly boolean[] {
-  for (let at = 0; at < tokens.length; at++) {
+  for (let at = 0; at < open.length; at++) {
     const type = tokens[at]?.type;
     if (open[at] !== true || (type !== "star" && type !== "optional")) continue;
     open[at + 1] = true;
