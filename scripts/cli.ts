@@ -89,7 +89,7 @@ async function overview(): Promise<string> {
 function report(error: unknown, json: boolean): number {
   const failure = describe(error);
   if (json) {
-    const { code, message: detail, hint } = failure;
+    const { code, detail, hint } = failure;
     writeOut(`${JSON.stringify({ code, detail, ...(hint === undefined ? {} : { hint }) })}\n`);
   } else {
     writeError(failureText(failure));

@@ -33,13 +33,16 @@ export class CommandError extends Error {
   readonly exit: ExitCode;
   readonly code: string;
   readonly hint: string | undefined;
+  /** The message without the code, for programs. */
+  readonly detail: string;
 
-  constructor(exit: ExitCode, code: string, message: string, hint?: string) {
+  constructor(exit: ExitCode, code: string, message: string, hint?: string, detail = message) {
     super(message);
     this.name = "CommandError";
     this.exit = exit;
     this.code = code;
     this.hint = hint;
+    this.detail = detail;
   }
 }
 

@@ -44,9 +44,9 @@ export function problemOf(text: string): Problem {
 /** The failure of a command that a Hull refused. @param path of the request; absent: a call of a skill */
 export function refusal(status: number, text: string, path = ""): CommandError {
   const problem = problemOf(text);
-  const { code, detail, errors } = problem;
-  const message = `${withFindings(detail, errors)} [${code}]`;
-  return new CommandError(exitOf(status), code, message, hintOf(status, problem, path));
+  const { code, errors } = problem;
+  const detail = withFindings(problem.detail, errors);
+  return new CommandError(exitOf(status), code, `${detail} [${code}]`, hintOf(status, problem, path), detail);
 }
 
 /** The commands that list what a path may name. */
