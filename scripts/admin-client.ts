@@ -1,5 +1,7 @@
 /** Calls of commands to the routes of a running Hull. */
+import { setTimeout as sleep } from "node:timers/promises";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
+import { idempotent, RETRIES, waitBefore } from "../src/client/repeat.ts";
 import {
   type Answer,
   type Item,
@@ -14,6 +16,7 @@ import {
   type Takes,
 } from "../src/client/route.ts";
 import { firstOf } from "../src/cut.ts";
+import { isObject } from "../src/skill/json.ts";
 import { CommandError, EXIT, usageError, VALUE } from "./command.ts";
 import { stateOf } from "./dev/paths.ts";
 import { addressOf } from "./dev/state-lock.ts";
@@ -116,23 +119,59 @@ export function requestTo<R extends Route>(route: R, takes: Takes<R>): RouteRequ
  */
 export async function answerOf(url: URL, init: RequestInit): Promise<Response> {
   const response = await fetchWithoutTimeout(url, init).catch((error: unknown) => {
+    if (error instanceof Error && "code" in error && error.code === "ECONNRESET") throw brokenOff();
     const detail = `${url.origin} cannot be reached: ${reasonOf(error)}.`;
     throw new CommandError(EXIT.unreachable, "server_unreachable", detail, "Start it with: npx hull dev");
   });
   // Every answer of a Hull has this header.
   if (response.headers.has("x-request-id")) return response;
-  const detail = `${url.origin} answered ${response.status}, but it is not a Hull: ${await firstLineOf(response)}`;
+  const { status } = response;
+  const detail = `${url.origin} answered ${status}, but it is not a Hull: ${await firstLineOf(response)}`;
   const elsewhere = response.headers.get("location");
   const hint =
     elsewhere === null
       ? "Check whether a Hull runs at this address."
       : `It leads to ${elsewhere}; use that address.`;
-  throw new CommandError(EXIT.unreachable, "no_hull", detail, hint);
+  const code = status >= 502 && status <= 504 ? PASSING.gateway : "no_hull";
+  throw new CommandError(EXIT.unreachable, code, detail, hint);
 }
+
+/** Codes of failures after which the same request may succeed. */
+const PASSING = { cut: "stream_cut", gateway: "bad_gateway" } as const;
+const passes = (error: unknown): boolean =>
+  error instanceof CommandError && Object.values<string>(PASSING).includes(error.code);
 
 /** The error for an answer that the server broke off. */
 export const brokenOff = (): CommandError =>
-  new CommandError(EXIT.unreachable, "stream_cut", "The server broke off its answer.");
+  new CommandError(EXIT.unreachable, PASSING.cut, "The server broke off its answer.");
+
+/** The error for an answer that no command can read. @param from who gave it @param fault completes "It answered" */
+const strange = (from: string, fault: string): CommandError => {
+  const hint =
+    "Another version of Hull runs there, or something answers in its place. Check the address; deploy again.";
+  return new CommandError(EXIT.unreachable, "strange_answer", `${from} answered ${fault}.`, hint);
+};
+
+/**
+ * The JSON of an answer. Throws `CommandError` (exit 4) for another text, and for JSON without the members that the
+ * command reads. @param from who gave it
+ */
+export function jsonOf<T>(text: string, from: string, needs: readonly PropertyKey[] = []): T {
+  const value: { json: T } | null = parsed(text);
+  if (value === null) throw strange(from, `with other text than JSON: ${firstLine(text) || "nothing"}`);
+  const lacks = needs.find((name) => !isObject(value.json) || !Object.hasOwn(value.json, name));
+  if (lacks !== undefined) throw strange(from, `without "${String(lacks)}"`);
+  return value.json;
+}
+
+/** The value of a JSON text; `null`: it is none. */
+export function parsed<T>(text: string): { json: T } | null {
+  try {
+    return { json: JSON.parse(text) };
+  } catch {
+    return null;
+  }
+}
 
 /** The server-sent events of an answer, until it ends or breaks off. */
 export async function* eventsOf(response: Response): AsyncGenerator<EventSourceMessage> {
@@ -166,8 +205,10 @@ async function firstLineOf(response: Response): Promise<string> {
   } catch {
     throw brokenOff();
   }
-  return firstOf(text, MAX_LINE).replace(/\n.*/s, "");
+  return firstLine(text);
 }
+
+const firstLine = (text: string): string => firstOf(text, MAX_LINE).replace(/\n.*/s, "");
 
 export class AdminClient {
   readonly #url: string;
@@ -182,17 +223,17 @@ export class AdminClient {
   }
 
   /**
-   * The JSON with which a route answers. Throws `CommandError` if the server cannot be reached, refuses or does not
-   * answer in time.
+   * The JSON with which a route answers. Throws `CommandError` if the server cannot be reached, refuses, does not answer
+   * in time, or answers without what the command `needs`.
    */
-  async ask<R extends Route>(route: R, takes: Takes<R>, sent: Sent = {}): Promise<Answer<R>> {
+  async ask<R extends Route>(route: R, takes: Takes<R>, sent: Sent & Needs<R> = {}): Promise<Answer<R>> {
     const text = await this.text(route, takes, sent);
     // Where a route answers with nothing, its answer is declared as `null`.
-    return JSON.parse(text === "" ? "null" : text);
+    return jsonOf(text === "" ? "null" : text, this.#from(requestTo(route, takes)), sent.needs);
   }
 
   /** The answer as text. Throws as `ask` does. */
-  async text<R extends Route>(route: R, takes: Takes<R>, sent: Sent = {}): Promise<string> {
+  text<R extends Route>(route: R, takes: Takes<R>, sent: Sent = {}): Promise<string> {
     return this.#whole(requestTo(route, takes), sent);
   }
 
@@ -209,7 +250,8 @@ export class AdminClient {
     const rows: Item<R>[] = [];
     for (let cursor: string | undefined; ; ) {
       const query = { limit: 1000, ...first.query, ...words, cursor };
-      const page: Page<Item<R>> = JSON.parse(await this.#whole({ ...first, query }));
+      const text = await this.#whole({ ...first, query });
+      const page: Page<Item<R>> = jsonOf(text, this.#from(first), ["data", "next_cursor"]);
       rows.push(...page.data);
       if (page.next_cursor === null) return rows;
       cursor = page.next_cursor;
@@ -217,15 +259,24 @@ export class AdminClient {
   }
 
   /** The server-sent events with which a route answers. Throws as `ask` does. */
-  open<R extends Route>(route: R, takes: Takes<R>): Promise<Response> {
-    return this.#fetch(requestTo(route, takes), { headers: { accept: "text/event-stream" } });
+  open<R extends Route>(route: R, takes: Takes<R>, sent: Sent = {}): Promise<Response> {
+    const request = requestTo(route, takes);
+    const headers = { accept: "text/event-stream" };
+    return this.#send(request, { ...sent, headers }, null, async (response) => {
+      const type = response.headers.get("content-type") ?? "nothing";
+      if (type.startsWith("text/event-stream")) return response;
+      throw strange(this.#from(request), `with ${type} in place of events`);
+    });
   }
+
+  readonly #from = ({ method, path }: RouteRequest): string => `${method} ${this.#url}${path}`;
 
   async #whole(request: RouteRequest, sent: Sent = {}): Promise<string> {
     const limitMs = this.#answerMs;
     const signal = limitMs === undefined ? null : AbortSignal.timeout(limitMs);
     try {
-      return (await wholeOf(await this.#fetch(request, sent, signal))).toString("utf8");
+      const whole = await this.#send(request, sent, signal, wholeOf);
+      return whole.toString("utf8");
     } catch (error) {
       if (limitMs === undefined || signal?.aborted !== true) throw error;
       const detail = `${this.#url} did not answer a request within ${limitMs / 1000} s.`;
@@ -234,12 +285,18 @@ export class AdminClient {
     }
   }
 
-  async #fetch(
-    { method, path, query, json }: RouteRequest,
-    { headers: own, tar }: Sent,
-    signal: AbortSignal | null = null,
-  ): Promise<Response> {
-    const headers = new Headers(own);
+  /**
+   * Sends a request and reads its answer, again if the connection broke or something in front of the Hull did not reach
+   * it: a POST has a key, so that it counts once.
+   */
+  async #send<T>(
+    request: RouteRequest,
+    { headers: own, tar, once = false }: Sent,
+    signal: AbortSignal | null,
+    read: (response: Response) => Promise<T>,
+  ): Promise<T> {
+    const { method, path, query, json } = request;
+    const headers = new Headers(method === "POST" && !once ? { ...idempotent(), ...own } : own);
     if (this.#key !== undefined) headers.set("authorization", `Bearer ${this.#key}`);
     const init: RequestInit = { method, headers, signal };
     if (tar !== undefined) {
@@ -249,9 +306,18 @@ export class AdminClient {
       headers.set("content-type", "application/json");
       init.body = JSON.stringify(json);
     }
-    const response = await answerOf(new URL(path + queryText(query), this.#url), init);
-    if (response.ok) return response;
-    throw refusal(response.status, (await wholeOf(response)).toString("utf8"), path);
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        const response = await answerOf(new URL(path + queryText(query), this.#url), init);
+        // The first attempt removed it, and its answer was lost.
+        const removed = method === "DELETE" && attempt > 0 && response.status === 404;
+        if (response.ok || removed) return await read(removed ? new Response() : response);
+        throw refusal(response.status, (await wholeOf(response)).toString("utf8"), path);
+      } catch (error) {
+        if (once || attempt >= RETRIES || !passes(error)) throw error;
+        await sleep(waitBefore(attempt));
+      }
+    }
   }
 }
 
@@ -263,4 +329,12 @@ interface Sent {
   headers?: Readonly<Record<string, string>>;
   /** A body in place of JSON. */
   tar?: Uint8Array;
+  /** It takes effect each time it arrives. It then has no key, and a command never repeats it. */
+  once?: boolean;
 }
+
+interface Needs<R extends Route> {
+  /** Members of the answer that the command reads. */
+  needs?: readonly MemberOf<Answer<R>>[];
+}
+type MemberOf<T> = T extends unknown ? keyof T : never;

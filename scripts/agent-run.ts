@@ -62,8 +62,15 @@ export async function streamRun(
 
 /** Cancels the run that is under way in a session; returns the run, or `null` if there is none. */
 export async function cancelRun(server: AdminClient, id: string): Promise<SessionRun | null> {
-  const { run } = await server.ask("GET /sessions/{id}", { path: { id } });
-  return run && server.ask("POST /sessions/{id}/runs/{run}/cancel", { path: { id, run: run.run_id } });
+  const { run } = await server.ask("GET /sessions/{id}", { path: { id } }, { needs: ["run"] });
+  return (
+    run &&
+    server.ask(
+      "POST /sessions/{id}/runs/{run}/cancel",
+      { path: { id, run: run.run_id } },
+      { needs: ["run_id"] },
+    )
+  );
 }
 
 /** Decides a waiting call. Throws `CommandError` as `AdminClient.ask` does. @param session its id */

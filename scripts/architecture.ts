@@ -161,6 +161,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...parts("bytes plural errors secrets redact cut memo api skill typed registry"),
     CLIENT_TYPES,
     "src/client/route.ts",
+    "src/client/repeat.ts",
     "src/auth/api-key.ts",
     "src/tool/protocol.ts",
     ...[

@@ -1,6 +1,6 @@
 /** Shows a call's answer: text on stdout, files in a folder, failures with their code. */
 import { basename } from "node:path";
-import { brokenOff, eventsOf, requestTo, wholeOf } from "../admin-client.ts";
+import { brokenOff, eventsOf, parsed, requestTo, wholeOf } from "../admin-client.ts";
 import { EXIT, type ExitCode, failureText } from "../command.ts";
 import { problemOf, refusal } from "../problem.ts";
 import { writeError, writeOut } from "../terminal-text.ts";
@@ -76,7 +76,7 @@ interface MadeFile {
 
 /** The text and files of an agent run's answer; `null` for any other JSON. */
 function madeOf(bytes: Buffer): { text: string; files: MadeFile[] } | null {
-  const value: { text?: unknown; files?: unknown } | null = JSON.parse(bytes.toString("utf8"));
+  const value = parsed<{ text?: unknown; files?: unknown } | null>(bytes.toString("utf8"))?.json;
   if (typeof value !== "object" || typeof value?.text !== "string") return null;
   return Array.isArray(value.files) ? { text: value.text, files: value.files.filter(isMade) } : null;
 }
@@ -182,8 +182,8 @@ interface SeveralFiles {
 
 /** `null` for any other JSON. */
 function filesOf(bytes: Buffer): SeveralFiles | null {
-  const value: { note?: unknown; files?: NamedFile[] } | null = JSON.parse(bytes.toString("utf8"));
-  if (value === null || typeof value.note !== "string" || !Array.isArray(value.files)) return null;
+  const value = parsed<{ note?: unknown; files?: NamedFile[] } | null>(bytes.toString("utf8"))?.json;
+  if (typeof value?.note !== "string" || !Array.isArray(value.files)) return null;
   const { note, files } = value;
   return files.every((file) => typeof file?.filename === "string") ? { note, files } : null;
 }

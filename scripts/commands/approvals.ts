@@ -61,7 +61,7 @@ ls without a session asks all active sessions. approve approves exactly the argu
 });
 
 async function approvalsOf(server: AdminClient, id: string): Promise<Approvals["data"]> {
-  return (await server.ask("GET /sessions/{id}/approvals", { path: { id } })).data;
+  return (await server.ask("GET /sessions/{id}/approvals", { path: { id } }, { needs: ["data"] })).data;
 }
 
 async function list(server: AdminClient, session: string | undefined, json: boolean): Promise<number> {

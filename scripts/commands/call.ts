@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { removeTree } from "../../container/tree.ts";
 import { slugify } from "../../src/skill/slug.ts";
 import type { Card } from "../../typed/client/api.d.ts";
-import { answerOf, checkAddress, keyOf, requestTo, SERVER_FLAGS } from "../admin-client.ts";
+import { answerOf, checkAddress, jsonOf, keyOf, requestTo, SERVER_FLAGS } from "../admin-client.ts";
 import type { BuildResult } from "../build/build.ts";
 import { BuildCache } from "../build/cache.ts";
 import { printDiagnostics } from "../build/print.ts";
@@ -140,7 +140,7 @@ async function callAt(url: string, key: string | undefined, call: Call): Promise
   const { path } = requestTo("GET /skills/{slug}/card", { path: { slug: call.slug } });
   const card = await answerOf(new URL(path, url), { headers });
   if (!card.ok) return printAnswer(card, options);
-  const address: Card = JSON.parse(await card.text());
+  const address: Card = jsonOf(await card.text(), `GET ${new URL(path, url)}`, ["route", "method"]);
   const { target, init } = await callRequest(url, address, call.input);
   // An answer that is a file cannot stream, so it comes as a whole.
   if (call.stream) headers.accept = "text/event-stream, */*;q=0.1";

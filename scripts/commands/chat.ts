@@ -32,7 +32,7 @@ for hull approvals. Hull keeps the session.
     if (skill !== undefined) await checkMode(server, skill);
     const { provider, model, system } = values;
     const body = runBody(values, skill);
-    const { id } = await server.ask("POST /sessions", { json: { id: values.session } });
+    const { id } = await server.ask("POST /sessions", { json: { id: values.session } }, { needs: ["id"] });
     const asks = process.stdin.isTTY === true;
     const exit = asks
       ? await talk(server, id, body)
@@ -170,7 +170,11 @@ class Prompts {
 /** Throws `CommandError` for a skill that holds no conversation. Only the server knows which one `plugin:name` means. */
 async function checkMode(server: AdminClient, skill: string): Promise<void> {
   if (skill.includes(":")) return;
-  const { mode } = await server.ask("GET /skills/{slug}/card", { path: { slug: skill } });
+  const { mode } = await server.ask(
+    "GET /skills/{slug}/card",
+    { path: { slug: skill } },
+    { needs: ["mode"] },
+  );
   if (mode === "llm") return;
   const message = `The skill ${skill} has mode: ${mode}; only llm skills hold conversations.`;
   throw usageError("mode_not_llm", message, `hull call ${skill}`);

@@ -12,11 +12,16 @@ type ShownDaemon = Daemon & Partial<DaemonSnapshot>;
 const note = ({ event, data }: SessionEvent): string =>
   event === "daemon_wake" ? `* woken: ${data.reason}` : "";
 
+/** What an answer needs to be shown. */
+const SHOWN = {
+  needs: ["id", "status", "daemon_state", "last_wake", "wake_budget_reached", "pending_wakes"],
+} as const;
+
 /** An action that asks the server about a daemon, or to change it, and shows the daemon. */
 const ask =
   (route: "GET /daemons/{id}" | `POST /daemons/{id}/${"wake" | "stop" | "resume"}`) =>
   async ({ server, id, json }: ActionInput): Promise<number> =>
-    shown(json, await server.ask(route, { path: { id } }));
+    shown(json, await server.ask(route, { path: { id } }, SHOWN));
 
 const ACTIONS: Record<string, (input: ActionInput) => Promise<number>> = {
   ls,
@@ -73,7 +78,11 @@ function ls({ server, json }: ActionInput): Promise<number> {
 
 async function send({ server, id, text: given = "", json }: ActionInput): Promise<number> {
   const text = await textOrStdin(given);
-  const daemon = await server.ask("POST /daemons/{id}/events", { path: { id }, json: eventOf(text) });
+  const daemon = await server.ask(
+    "POST /daemons/{id}/events",
+    { path: { id }, json: eventOf(text) },
+    { needs: ["queued_event_count", "event_queue_capacity"] },
+  );
   const { queued_event_count: queued, event_queue_capacity: capacity } = daemon;
   return print(json, daemon, `Stored; ${queued} of ${capacity} events are in the queue.\n`);
 }

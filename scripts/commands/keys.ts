@@ -45,7 +45,11 @@ Hull prints a new key once, alone on stdout. A revoked key stops working within 
 
 async function add({ server, json, tenant = "default", scopes = "invoke", name }: Wanted): Promise<number> {
   const words = scopes.split(",").map((word) => oneOf("scope", SCOPES, word));
-  const made = await server.ask("POST /admin/keys", { json: { tenant, scopes: words, name } });
+  const made = await server.ask(
+    "POST /admin/keys",
+    { json: { tenant, scopes: words, name } },
+    { needs: ["key", "id", "tenant", "scopes"] },
+  );
   if (json) process.stdout.write(`${JSON.stringify(made)}\n`);
   else {
     process.stdout.write(`${made.key}\n`);

@@ -31,7 +31,11 @@ Each line is an event of the session: its number, its name and its main facts, c
       );
     }
     const server = await serverOf(values, "hull logs <session> --url https://…");
-    const { last_event } = await server.ask("GET /sessions/{id}", { path: { id } });
+    const { last_event } = await server.ask(
+      "GET /sessions/{id}",
+      { path: { id } },
+      { needs: ["last_event"] },
+    );
     const after = eventNumber(values.after) ?? 0;
     const follow = values.follow === true;
     if (!follow && after >= last_event) return EXIT.ok;

@@ -62,14 +62,22 @@ async function login({ server, id, port, browser, json }: Wanted): Promise<numbe
   const receiver = await startReceiver(port);
   try {
     const begin = { redirect_uri: receiver.address };
-    const { address, login: begun } = await server.ask("POST /admin/mcp/{name}/login", { path, json: begin });
+    const { address, login: begun } = await server.ask(
+      "POST /admin/mcp/{name}/login",
+      { path, json: begin },
+      { needs: ["address", "login"] },
+    );
     process.stderr.write(`Open this address, and permit the access:\n${address}\n`);
     if (browser) openBrowser(address);
     const state = new URL(address).searchParams.get("state") ?? "";
     const { answer, respond } = await receiver.answer(state);
     try {
       const end = { login: begun, answer };
-      const stored = await server.ask("PUT /admin/mcp/{name}/login", { path, json: end });
+      const stored = await server.ask(
+        "PUT /admin/mcp/{name}/login",
+        { path, json: end },
+        { needs: ["renewable"] },
+      );
       respond("Hull has access now. You can close this page.");
       const { expires_at, renewable } = stored;
       const ends = renewable
@@ -91,7 +99,7 @@ async function logout({ server, id, json }: Wanted): Promise<number> {
 }
 
 async function list({ server, json }: Wanted): Promise<number> {
-  const answer = await server.ask("GET /admin/mcp", {});
+  const answer = await server.ask("GET /admin/mcp", {}, { needs: ["data"] });
   const rows = answer.data.map((entry) => [
     entry.name,
     entry.url,

@@ -33,7 +33,7 @@ hull approvals lists and decides such calls. Exit code 1 if the run fails.
     if (session !== undefined) await server.ask("POST /sessions", { json: { id: session } });
     const begun =
       session === undefined
-        ? server.open("POST /runs", { json })
+        ? server.open("POST /runs", { json }, { once: true })
         : server.open("POST /sessions/{id}/runs", { path: { id: session }, json });
     return streamRun(begun, ({ id }) => {
       if (session !== undefined)

@@ -76,7 +76,11 @@ function ls({ server, json }: Wanted): Promise<number> {
 /** Shows the session, its runs, and its messages. */
 async function show({ server, id, json }: Wanted): Promise<number> {
   const path = { id };
-  const session = await server.ask("GET /sessions/{id}", { path });
+  const session = await server.ask(
+    "GET /sessions/{id}",
+    { path },
+    { needs: ["id", "state", "created_at", "length", "last_event"] },
+  );
   const runs = await server.list("GET /sessions/{id}/runs", { path });
   if (json) return done(json, { ...session, runs }, "");
   const facts = factTable([
@@ -118,10 +122,14 @@ const note = ({ event, data }: SessionEvent): string =>
 
 async function send({ server, id, text = "", delivery, json }: Wanted): Promise<number> {
   const content = await textOrStdin(text);
-  const sent = await server.ask("POST /sessions/{id}/messages", {
-    path: { id },
-    json: { content, delivery },
-  });
+  const sent = await server.ask(
+    "POST /sessions/{id}/messages",
+    {
+      path: { id },
+      json: { content, delivery },
+    },
+    { needs: ["run_id"] },
+  );
   return done(json, sent, sent.run_id === null ? "Kept for the next run." : `Given to ${sent.run_id}.`);
 }
 
@@ -132,7 +140,7 @@ async function stop({ server, id, json }: Wanted): Promise<number> {
 }
 
 async function resume({ server, id, json }: Wanted): Promise<number> {
-  const session = await server.ask("POST /sessions/{id}/resume", { path: { id } });
+  const session = await server.ask("POST /sessions/{id}/resume", { path: { id } }, { needs: ["woken"] });
   return done(json, session, `${id} is active${session.woken ? "; its run was woken" : ""}.`);
 }
 

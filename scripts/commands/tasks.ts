@@ -19,7 +19,10 @@ const note = ({ event, data }: SessionEvent): string =>
 const ask =
   (route: "GET /tasks/{id}" | `POST /tasks/{id}/${"close" | "trigger"}`) =>
   async ({ server, id, json }: ActionInput): Promise<number> =>
-    shown(json, await server.ask(route, { path: { id } }));
+    shown(json, await server.ask(route, { path: { id } }, SHOWN));
+
+/** What an answer needs to be shown. */
+const SHOWN = { needs: ["id", "status", "error", "history", "provenance"] } as const;
 
 const ACTIONS: Record<string, (wanted: Wanted) => Promise<number>> = {
   ls,
@@ -79,7 +82,11 @@ function ls({ server, json }: Wanted): Promise<number> {
 }
 
 async function wait({ server, id, timeout_ms, json }: Wanted): Promise<number> {
-  const answer = await server.ask("POST /tasks/wait", { json: { ids: id, timeout_ms } });
+  const answer = await server.ask(
+    "POST /tasks/wait",
+    { json: { ids: id, timeout_ms } },
+    { needs: ["status", "error"] },
+  );
   let exit: number = EXIT.ok;
   for (const task of [answer].flat()) exit = ended(json, task);
   return exit;
@@ -100,11 +107,11 @@ function ended(json: boolean, task: Task): number {
 
 async function send({ server, id, text = "", json }: Wanted): Promise<number> {
   const task = await textOrStdin(text);
-  return shown(json, await server.ask("POST /tasks/{id}/input", { path: { id }, json: { task } }));
+  return shown(json, await server.ask("POST /tasks/{id}/input", { path: { id }, json: { task } }, SHOWN));
 }
 
 async function resume({ server, id, json }: Wanted): Promise<number> {
-  return shown(json, await server.ask("POST /tasks/resume", { json: { id } }));
+  return shown(json, await server.ask("POST /tasks/resume", { json: { id } }, SHOWN));
 }
 
 /** The text of the task's envelope. */

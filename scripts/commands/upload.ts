@@ -49,7 +49,11 @@ docs/security.md lists the limits of an uploaded skill. Like hull validate, this
     printFindings(skill, diagnostics);
     const { slug, method, route } = assembled.card;
     const server = new AdminClient(url, key);
-    const saved = await server.ask("PUT /_hull/skills/{slug}", { path: { slug } }, { tar: packTar(files) });
+    const saved = await server.ask(
+      "PUT /_hull/skills/{slug}",
+      { path: { slug } },
+      { tar: packTar(files), needs: ["warnings", "digest"] },
+    );
     // The server knows no folder above the skill's.
     printFindings(
       skill,

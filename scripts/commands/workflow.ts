@@ -114,10 +114,17 @@ async function run({ server, id, task = "", options: file, json }: Wanted): Prom
     : { workflow: id };
   const options: WorkflowRequest["options"] = file === undefined ? undefined : await readObject(file);
   const asked = { task, ...source, options };
-  return toEnd(server, json, server.ask("POST /workflows/execute", { query: WITHOUT_WAIT, json: asked }));
+  return toEnd(
+    server,
+    json,
+    server.ask("POST /workflows/execute", { query: WITHOUT_WAIT, json: asked }, BEGUN),
+  );
 }
 
 const WITHOUT_WAIT = { wait: "none" } as const;
+/** What answers need. */
+const BEGUN = { needs: ["id"] } as const;
+const RECORD = { needs: ["id", "status", "explanation", "stages", "artifacts"] } as const;
 
 const DOCUMENT = /\.(?:json|ya?ml)$/;
 
@@ -176,7 +183,7 @@ function ls({ server, json }: Wanted): Promise<number> {
 }
 
 const recordOf = ({ server, id }: Pick<Wanted, "server" | "id">): Promise<WorkflowRun> =>
-  server.ask("GET /workflows/runs/{id}", { path: { id } });
+  server.ask("GET /workflows/runs/{id}", { path: { id } }, RECORD);
 
 async function show(wanted: Wanted): Promise<number> {
   return shown(wanted.json, await recordOf(wanted));
@@ -189,13 +196,13 @@ async function explain(wanted: Wanted): Promise<number> {
 
 async function cancel({ server, id, reason, json }: Wanted): Promise<number> {
   const asked = { path: { id }, json: { reason } };
-  return shown(json, await server.ask("POST /workflows/runs/{id}/cancel", asked));
+  return shown(json, await server.ask("POST /workflows/runs/{id}/cancel", asked, RECORD));
 }
 
 async function fork({ server, id, from = "", task, json }: Wanted): Promise<number> {
   const asked = { from, input: task === undefined ? undefined : { task } };
   const takes = { path: { id }, query: WITHOUT_WAIT, json: asked };
-  return toEnd(server, json, server.ask("POST /workflows/runs/{id}/fork", takes));
+  return toEnd(server, json, server.ask("POST /workflows/runs/{id}/fork", takes, BEGUN));
 }
 
 /**

@@ -205,7 +205,11 @@ async function loginsCheck({ dir, config }: Project): Promise<Finding[]> {
   try {
     const variables = await loadEnvironment(dir);
     const key = variables.get("HULL_API_KEY") || variables.get("HULL_ADMIN_KEY") || undefined;
-    const { data } = await new AdminClient(running, key, 10_000).ask("GET /admin/mcp", {});
+    const { data } = await new AdminClient(running, key, 10_000).ask(
+      "GET /admin/mcp",
+      {},
+      { needs: ["data"] },
+    );
     const needed = data.filter(({ needs_login }) => needs_login).map(({ name }) => name);
     if (needed.length === 0)
       return [{ check, level: "ok", message: `${counted(data.length, "server")}, none needs a login` }];

@@ -1,19 +1,15 @@
 /** Publishes a build to a running Hull over HTTP: missing objects first, the catalog pointer last. */
 import { createHash } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
 import { type SkillRecord, skillRecordShape } from "../../src/skill/manifest.ts";
 import { packTar, type TarFile } from "../../src/skill/tar.ts";
 import type { CatalogRequest, ServedCatalog } from "../../typed/client/api.d.ts";
 import { AdminClient } from "../admin-client.ts";
 import type { BuildResult } from "../build/build.ts";
-import { CommandError, EXIT } from "../command.ts";
+import { CommandError } from "../command.ts";
 import { batches, missingObjects, type RegistryObject } from "./objects.ts";
 
 /** Size of one upload in bytes; it limits what the Worker must hold in memory. */
 const BATCH_BYTES = 4 * 1024 * 1024;
-/** How often to ask for a catalog to be served, and the ms between two attempts. */
-const ATTEMPTS = 3;
-const REPEAT_MS = 1000;
 
 export class RegistryClient {
   readonly #client: AdminClient;
@@ -34,7 +30,7 @@ export class RegistryClient {
    */
   async served(): Promise<ServedCatalog | null> {
     try {
-      return await this.#client.ask("GET /_hull/catalog", {});
+      return await this.#client.ask("GET /_hull/catalog", {}, { needs: ["id"] });
     } catch (error) {
       if (error instanceof CommandError && UNKNOWN.includes(error.code)) return null;
       throw error;
@@ -63,7 +59,11 @@ export class RegistryClient {
   /** The version of a skill that is served; `null`: there is none. */
   async published(slug: string): Promise<{ digest: string; record: SkillRecord } | null> {
     try {
-      const { digest, record } = await this.#client.ask("GET /_hull/catalog/{slug}", { path: { slug } });
+      const { digest, record } = await this.#client.ask(
+        "GET /_hull/catalog/{slug}",
+        { path: { slug } },
+        { needs: ["digest", "record"] },
+      );
       return { digest, record: skillRecordShape.parse(record) };
     } catch (error) {
       if (error instanceof CommandError && NOT_PUBLISHED.includes(error.code)) return null;
@@ -86,21 +86,19 @@ export class RegistryClient {
    * nothing then, but a second rollback would undo the first.
    */
   async #serve(json: CatalogRequest): Promise<string> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return (await this.#client.ask("POST /_hull/catalog", { json })).id;
-      } catch (error) {
-        if (attempt === ATTEMPTS || !("id" in json) || !isUncertain(error)) throw error;
-        await sleep(REPEAT_MS);
-      }
-    }
+    const sent = { once: !("id" in json), needs: ["id"] } as const;
+    return (await this.#client.ask("POST /_hull/catalog", { json }, sent)).id;
   }
 
   async #knownObjects(): Promise<Set<string>> {
     if (this.#known !== null) return this.#known;
     const known = new Set<string>();
     for (let cursor: string | undefined; ; ) {
-      const page = await this.#client.ask("GET /_hull/bundles", { query: { cursor } });
+      const page = await this.#client.ask(
+        "GET /_hull/bundles",
+        { query: { cursor } },
+        { needs: ["data", "next_cursor"] },
+      );
       for (const key of page.data) known.add(key.replace(":", "/"));
       if (page.next_cursor === null) break;
       cursor = page.next_cursor;
@@ -122,11 +120,3 @@ const UNKNOWN: readonly string[] = ["method_not_allowed", "catalog_unreadable"];
 
 /** `not_found`: the server is an earlier version of Hull, which has no such route. */
 const NOT_PUBLISHED: readonly string[] = ["skill_not_found", "catalog_missing", "not_found"];
-
-/** Whether a failed request may have taken effect: no Hull answered, or a Hull failed. One that refuses did nothing. */
-const isUncertain = (error: unknown): boolean =>
-  error instanceof CommandError && UNCERTAIN.includes(error.exit) && !CERTAIN.includes(error.code);
-
-const UNCERTAIN: readonly number[] = [EXIT.unreachable, EXIT.failed, EXIT.timed_out];
-/** `no_answer`: the caller has waited long enough, and publishes again by itself. */
-const CERTAIN: readonly string[] = ["rate_limited", "catalog_moved", "no_answer"];

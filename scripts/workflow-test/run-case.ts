@@ -45,7 +45,7 @@ export async function runCase(
 async function begin(server: AdminClient, json: WorkflowRequest): Promise<string | Difference> {
   try {
     const query = { wait: "none" } as const;
-    return (await server.ask("POST /workflows/execute", { query, json })).id;
+    return (await server.ask("POST /workflows/execute", { query, json }, { needs: ["id"] })).id;
   } catch (error) {
     if (!(error instanceof CommandError) || !REFUSALS.includes(error.exit)) throw error;
     return { path: "request", expected: "a run", actual: error.message };
@@ -59,7 +59,11 @@ async function settled(
   { until, virtual_time }: { until: number; virtual_time: boolean },
 ): Promise<WorkflowRun> {
   for (let wait = ASKS_MS; ; wait = Math.min(wait * 2, MOST_MS)) {
-    const run = await server.ask("GET /workflows/runs/{id}", { path: { id } });
+    const run = await server.ask(
+      "GET /workflows/runs/{id}",
+      { path: { id } },
+      { needs: ["status", "finished_at"] },
+    );
     // Virtual time has already passed, so a waiting run cannot continue by itself.
     const stuck = run.status === "paused" || (virtual_time && run.status === "waiting");
     if (run.finished_at !== null || stuck || Date.now() >= until) return run;

@@ -18,6 +18,7 @@ import { EventStream } from "./event-stream.ts";
 import { ExecutionsClient, executionStream, skillAnswer } from "./executions.ts";
 import { inputBody, inputQuery, type SkillInput } from "./input.ts";
 import { ModelsClient } from "./models.ts";
+import { idempotent } from "./repeat.ts";
 import type { Filter, Item, Json } from "./route.ts";
 import { SessionClient, SessionsClient } from "./sessions.ts";
 import { TaskClient, TasksClient } from "./tasks.ts";
@@ -27,7 +28,6 @@ import {
   type CallSettings,
   call,
   type HullOptions,
-  idempotent,
   posts,
   type RunSettings,
   Transport,
@@ -218,7 +218,7 @@ export class Hull {
     const { files, bot, method = "POST" } = settings;
     const isRoute = skill.startsWith("/");
     const { headers, ...body } = method === "GET" ? inputQuery(input) : inputBody(input, files);
-    const key = idempotent(settings);
+    const key = idempotent(settings.idempotencyKey);
     // Hull keeps nothing of calls of proxy skills, so a call that reached the upstream must not be repeated.
     const keeps = async (): Promise<boolean> => (await this.card(skill)).mode !== "proxy";
     return {
@@ -245,7 +245,7 @@ class FilesClient {
     settings: RunSettings & { filename?: string; mime?: string } = {},
   ): Promise<StoredFile> {
     const { filename = content instanceof File ? content.name : undefined, mime } = settings;
-    const headers = idempotent(settings);
+    const headers = idempotent(settings.idempotencyKey);
     const type = mime === undefined ? {} : { "content-type": mime };
     const repeatable = Object.keys(headers).length > 0;
     const sent = { body: content, headers: { ...type, ...headers }, repeatable };

@@ -1,6 +1,7 @@
 /** Streams of events that continue after a cut connection, without gaps and duplicates. */
 import type { EventData, HullEvent } from "../../typed/client/api.d.ts";
 import { HullConnectionError, HullError } from "./error.ts";
+import { waitBefore } from "./repeat.ts";
 import {
   type Call,
   type CallSettings,
@@ -9,7 +10,6 @@ import {
   type Prepared,
   pause,
   type Transport,
-  waitBefore,
 } from "./transport.ts";
 
 /** The content of the last event: a result, and how long it took. */

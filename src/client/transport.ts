@@ -1,6 +1,7 @@
 /** Sends calls of the client: address, key, retries of what is safe to repeat, errors. */
 import type { Routes } from "../../typed/client/api.d.ts";
 import { HullConnectionError, HullError } from "./error.ts";
+import { idempotent, RETRIES, waitBefore } from "./repeat.ts";
 import {
   type Answer,
   type Item,
@@ -63,10 +64,6 @@ export interface Prepared {
   init: RequestInit;
 }
 
-const RETRIES = 4;
-/** Wait before the first repetition in ms, doubled each time up to the longest. */
-const FIRST_WAIT_MS = 250;
-const LONGEST_WAIT_MS = 8000;
 /** If Hull demands a longer wait, in ms, the caller gets the error instead of waiting. */
 const LONGEST_RETRY_AFTER_MS = 30_000;
 
@@ -239,7 +236,7 @@ export const call = <R extends Route>(
 
 /** A call that runs or makes something. */
 export function posts<R extends KeyedRoute>(route: R, takes: Takes<R>, settings: RunSettings): RouteCall<R> {
-  const headers = idempotent(settings);
+  const headers = idempotent(settings.idempotencyKey);
   return call(route, takes, { headers, repeatable: Object.keys(headers).length > 0 });
 }
 
@@ -263,11 +260,6 @@ export async function errorOf(response: Response): Promise<HullError> {
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Wait before attempt `attempt + 1` in ms: doubled each time, and different for each client. */
-export function waitBefore(attempt: number): number {
-  return Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** attempt) * (0.5 + Math.random() / 2);
-}
-
 /** Resolves after the time; rejects with the signal's reason. */
 export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -282,17 +274,4 @@ export function pause(ms: number, signal: AbortSignal | undefined): Promise<void
     if (signal?.aborted === true) abort();
     signal?.addEventListener("abort", abort, { once: true });
   });
-}
-
-/**
- * The header of a call that may arrive twice and count once. A page that is not served over HTTPS has no
- * `crypto.randomUUID`.
- */
-export function idempotent({ idempotencyKey }: RunSettings): Record<string, string> {
-  if (idempotencyKey === false) return {};
-  const random = (): string =>
-    Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join(
-      "",
-    );
-  return { "idempotency-key": idempotencyKey ?? random() };
 }

@@ -90,6 +90,21 @@ var HullConnectionError = class extends Error {
   }
 };
 
+// src/client/repeat.ts
+var RETRIES = 4;
+var FIRST_WAIT_MS = 250;
+var LONGEST_WAIT_MS = 8e3;
+function waitBefore(attempt) {
+  return Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** attempt) * (0.5 + Math.random() / 2);
+}
+function idempotent(key) {
+  if (key === false) return {};
+  const random = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join(
+    ""
+  );
+  return { "idempotency-key": key ?? random() };
+}
+
 // src/client/route.ts
 function requestOf(route, {
   path = {},
@@ -110,9 +125,6 @@ function queryText(query = {}) {
 }
 
 // src/client/transport.ts
-var RETRIES = 4;
-var FIRST_WAIT_MS = 250;
-var LONGEST_WAIT_MS = 8e3;
 var LONGEST_RETRY_AFTER_MS = 3e4;
 var Transport = class {
   origin;
@@ -227,7 +239,7 @@ var Transport = class {
 };
 var call = (route, takes, more = {}) => ({ ...requestOf(route, takes), repeatable: !route.startsWith("POST "), ...more });
 function posts(route, takes, settings) {
-  const headers = idempotent(settings);
+  const headers = idempotent(settings.idempotencyKey);
   return call(route, takes, { headers, repeatable: Object.keys(headers).length > 0 });
 }
 var isRepeatable = async ({ repeatable }) => typeof repeatable === "boolean" ? repeatable : repeatable().catch(() => false);
@@ -243,9 +255,6 @@ async function errorOf(response) {
   );
 }
 var isRecord = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
-function waitBefore(attempt) {
-  return Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** attempt) * (0.5 + Math.random() / 2);
-}
 function pause(ms, signal) {
   return new Promise((resolve, reject) => {
     const abort = () => {
@@ -259,13 +268,6 @@ function pause(ms, signal) {
     if (signal?.aborted === true) abort();
     signal?.addEventListener("abort", abort, { once: true });
   });
-}
-function idempotent({ idempotencyKey }) {
-  if (idempotencyKey === false) return {};
-  const random = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join(
-    ""
-  );
-  return { "idempotency-key": idempotencyKey ?? random() };
 }
 
 // src/client/event-stream.ts
@@ -1312,7 +1314,7 @@ var Hull = class {
     const { files, bot, method = "POST" } = settings;
     const isRoute = skill.startsWith("/");
     const { headers, ...body } = method === "GET" ? inputQuery(input) : inputBody(input, files);
-    const key = idempotent(settings);
+    const key = idempotent(settings.idempotencyKey);
     const keeps = async () => (await this.card(skill)).mode !== "proxy";
     return {
       method,
@@ -1331,7 +1333,7 @@ var FilesClient = class {
   /** Stores a file for 24 hours. @param settings `filename`: default: that of a `File` */
   upload(content, settings = {}) {
     const { filename = content instanceof File ? content.name : void 0, mime } = settings;
-    const headers = idempotent(settings);
+    const headers = idempotent(settings.idempotencyKey);
     const type = mime === void 0 ? {} : { "content-type": mime };
     const repeatable = Object.keys(headers).length > 0;
     const sent = { body: content, headers: { ...type, ...headers }, repeatable };

@@ -95,13 +95,6 @@ export declare function posts<R extends KeyedRoute>(route: R, takes: Takes<R>, s
 export declare const isRepeatable: ({ repeatable }: Call) => Promise<boolean>;
 /** The error of an answer. */
 export declare function errorOf(response: Response): Promise<HullError>;
-/** Wait before attempt `attempt + 1` in ms: doubled each time, and different for each client. */
-export declare function waitBefore(attempt: number): number;
 /** Resolves after the time; rejects with the signal's reason. */
 export declare function pause(ms: number, signal: AbortSignal | undefined): Promise<void>;
-/**
- * The header of a call that may arrive twice and count once. A page that is not served over HTTPS has no
- * `crypto.randomUUID`.
- */
-export declare function idempotent({ idempotencyKey }: RunSettings): Record<string, string>;
 export {};

@@ -105,7 +105,7 @@ const TASK = { status: "failed", result: { summary: HOSTILE }, error: { code: "c
 const EVENT = { type: "delta", seq: 1, ts: "2026-01-01T00:00:00.000Z", run_id: "r", text: HOSTILE, round: 1 };
 const APPROVAL = { id: "a", tool: HOSTILE, arguments: { to: HOSTILE }, arguments_digest: "d" };
 const ANSWERS: Record<string, string> = {
-  "GET /sessions/s": JSON.stringify({ id: "s", state: HOSTILE, created_at: "now", last_event: 1 }),
+  "GET /sessions/s": JSON.stringify({ id: "s", state: HOSTILE, created_at: "now", length: 1, last_event: 1 }),
   "GET /sessions/s/runs": JSON.stringify({
     data: [{ run_id: "r", status: HOSTILE, created_at: "now" }],
     next_cursor: null,
