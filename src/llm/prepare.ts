@@ -103,7 +103,7 @@ export function fallbacks(options: CallOptions, { target }: ModelChoice, host: L
     });
 }
 
-const DEFAULT_TIMEOUT_S = 120;
+export const DEFAULT_TIMEOUT_S = 120;
 const OFF = new Set(["0", "false"]);
 
 type ExchangeTerms = Pick<

@@ -9,5 +9,7 @@ export const MOST_NAMED_BYTES = 20 * 1024 * 1024;
 export const MOST_INCLUDED_BYTES = 10 * 1024 * 1024;
 /** Files that Hull stores at once for an answer. */
 export const MOST_FILES = 100;
+/** Time for a whole answer, in ms, that of a run included: as long as the vendors' clients wait for it. */
+export const WHOLE_ANSWER_MS = 600_000;
 /** Time to live of a container in ms, counted from its last use. */
 export const CONTAINER_TTL_MS = 30 * 24 * 3_600_000;

@@ -2,6 +2,7 @@
 import type { ModelRequest } from "../engine/messages.ts";
 import type { Exchanged, ExchangeOptions, LlmHost, ModelChoice, Reached } from "../llm/host.ts";
 import { exchangeTerms } from "../llm/prepare.ts";
+import { WHOLE_ANSWER_MS } from "../llm/vendor-limits.ts";
 import type { Sink } from "../model/wire.ts";
 import type { RunContext } from "./context.ts";
 import { llmHost } from "./llm-host.ts";
@@ -37,9 +38,6 @@ export async function vendorModel(
   const reached = host.reach(choice.target);
   return { host, choice, reached, excludesCached: reached.protocol === "anthropic" };
 }
-
-/** Time for a whole answer, in ms: as long as the vendors' clients wait for it. */
-const WHOLE_ANSWER_MS = 600_000;
 
 interface VendorCall {
   request: ModelRequest;

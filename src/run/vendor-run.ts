@@ -25,6 +25,7 @@ import { messageJson } from "../llm/messages.ts";
 import type { ChatRequest } from "../llm/openai-api/request.ts";
 import { lacksThinking } from "../llm/openai-api/terms.ts";
 import { skillNamed } from "../llm/skill-model.ts";
+import { WHOLE_ANSWER_MS } from "../llm/vendor-limits.ts";
 import { asJson, defined, present } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { type CheckedRun, checkedRun } from "./agent/options.ts";
@@ -42,9 +43,6 @@ import { llmError } from "./llm-problem.ts";
 import type { LocalSkill, ReferencedSkills } from "./v1-skills.ts";
 import type { VendorModel } from "./vendor-model.ts";
 import { injectedTexts, LITELLM_TOOL, skillTool } from "./whole-skills.ts";
-
-/** Time limit of the whole run, in ms. It leaves time for a last tool call after an answer's time. */
-const WHOLE_MS = 600_000;
 
 /** What such a request asks for. */
 interface AgentAsk extends Pick<ChatRequest, "model" | "request" | "container" | "code" | "passthrough"> {
@@ -290,7 +288,8 @@ function vendorRun(
     ...(Object.keys(vendor).length === 0 ? {} : { vendor }),
     beside: besideOf(ask),
     answers: true,
-    answer: { most_ms: WHOLE_MS, ...defined({ pause_at }) },
+    // It leaves time for a last tool call after an answer's time.
+    answer: { most_ms: WHOLE_ANSWER_MS, ...defined({ pause_at }) },
     ...(found === null ? {} : { choice: found.choice }),
   } as const;
   return checkedRun(context, host, input, { run, session: null });

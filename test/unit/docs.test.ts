@@ -8,6 +8,7 @@ import type { Command } from "../../scripts/command.ts";
 import { hullToml } from "../../scripts/config.ts";
 import { generatedClient, generatedDocuments } from "../../scripts/docs.ts";
 import { instructions } from "../../src/engine/agent/skill-text.ts";
+import { DEFAULT_BASH_MS, MAX_BASH_MS } from "../../src/engine/workspace-tools/definitions.ts";
 import * as budget from "../../src/errors/budget.ts";
 import * as daemon from "../../src/errors/daemon.ts";
 import * as hook from "../../src/errors/hook.ts";
@@ -19,6 +20,9 @@ import * as session from "../../src/errors/session.ts";
 import * as task from "../../src/errors/task.ts";
 import * as workflow from "../../src/errors/workflow.ts";
 import { Internal, StorageUnavailable, StorageUnreadable } from "../../src/errors.ts";
+import { DEFAULT_TIMEOUT_S } from "../../src/llm/prepare.ts";
+import { WHOLE_ANSWER_MS } from "../../src/llm/vendor-limits.ts";
+import { toolRounds } from "../../src/run/agent/skill-terms.ts";
 import { PROVIDER_KEY_VARIABLES } from "../../src/secrets.ts";
 import { SHIPPED } from "../../src/skill/known-providers.ts";
 import { card } from "../../src/skill/manifest.ts";
@@ -181,6 +185,27 @@ test("cli.md lists every key of hull.toml and every variable of Hull, and no oth
   const ours = sorted(known).filter((name) => !name.endsWith("_BUNDLE"));
   expect(ours.filter((name) => !documented.includes(name))).toEqual([]);
   expect(documented.filter((name) => !sources.includes(name.replace("<PROVIDER>", "")))).toEqual([]);
+});
+
+test("limits within sentences are those of the code", () => {
+  const [, factors = ""] =
+    /^MOST_BYTES = ([\d *]+)$/m.exec(read("container/programs/python_session.py")) ?? [];
+  const python = factors.split("*").reduce((bytes, factor) => bytes * Number(factor), 1);
+  const [rounds, withFiles] = [toolRounds(undefined, false), toolRounds(undefined, true)];
+  const first = `${DEFAULT_TIMEOUT_S} s`;
+  const whole = `${WHOLE_ANSWER_MS / 1000} s`;
+  const bash = `${DEFAULT_BASH_MS / 1000} s, or the node's \`timeout_ms\`, at most ${MAX_BASH_MS / 1000} s`;
+  const unsaid = [
+    ["messages-api", `waits ${first} for the first byte of a stream, and ${whole} for a whole answer`],
+    ["messages-api", `Chat completions end with an error after ${whole}.`],
+    ["messages-api", `within the request, for up to ${rounds} rounds`],
+    ["messages-api", `up to ${python / 1024 / 1024} MiB together, in \`.hull/python-session\``],
+    ["models", `the limit is ${first} for an answer that is not streamed`],
+    ["options", `\`HULL_LLM_TIMEOUT\` (seconds), else \`${DEFAULT_TIMEOUT_S * 1000}\``],
+    ["manifest", `\`${rounds}\`; \`${withFiles}\` with workspace tools`],
+    ["workflows", `It may take ${bash}.`],
+  ].filter(([page, words = ""]) => !read(`docs/${page}.md`).replace(/\s+/g, " ").includes(words));
+  expect(unsaid).toEqual([]);
 });
 
 test("http.md names every member of a card", () => {
