@@ -113,6 +113,17 @@ export const StorageUnavailable = define<{ cause: string }>("storage_unavailable
   operator: { cause: d.cause },
 }));
 
+/** A part of the deployment still runs the version before. @param asked what it does not know */
+export const RolloutUnderWay = define<{ asked: string }>("rollout_under_way", 503, ({ asked }) => ({
+  detail:
+    "Another version of Hull is being rolled out, and a part of the deployment does not know this request yet. Try again in a few seconds.",
+  retry_after_s: 5,
+  operator: { asked },
+}));
+
+/** What the platform says of a method that an object of another version lacks. */
+const UNKNOWN_METHOD = /does not implement the method "(\w+)"/;
+
 /**
  * What the platform says then. Of D1: https://developers.cloudflare.com/d1/observability/debug-d1/#error-list; of R2 the codes
  * of https://developers.cloudflare.com/r2/api/error-codes/ for 500, 503 and 429.
@@ -127,13 +138,15 @@ const isStorageAway = (error: Error): boolean =>
   Reflect.get(error, "overloaded") === true;
 
 /**
- * The plain form of any error. An error outside the vocabulary becomes `internal` or `storage_unavailable`, and only the
- * log has its cause. Of an error that an object's constructor throws, its caller gets only the text.
+ * The plain form of any error. An error outside the vocabulary becomes `internal`, or what the platform's words say, and
+ * only the log has its cause. Of an error that an object's constructor throws, its caller gets only the text.
  */
 export function toHullError(error: unknown): HullError {
   if (error instanceof HullError) return error;
   if (error instanceof Error && error.message.includes(LATER_STORAGE)) return new StorageUnreadable({});
   const cause = causeOf(error);
+  const [, asked] = UNKNOWN_METHOD.exec(cause) ?? [];
+  if (asked !== undefined) return new RolloutUnderWay({ asked });
   return error instanceof Error && isStorageAway(error)
     ? new StorageUnavailable({ cause })
     : new Internal({ cause });

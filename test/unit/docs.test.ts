@@ -19,7 +19,7 @@ import * as run from "../../src/errors/run.ts";
 import * as session from "../../src/errors/session.ts";
 import * as task from "../../src/errors/task.ts";
 import * as workflow from "../../src/errors/workflow.ts";
-import { Internal, StorageUnavailable, StorageUnreadable } from "../../src/errors.ts";
+import { Internal, RolloutUnderWay, StorageUnavailable, StorageUnreadable } from "../../src/errors.ts";
 import { DEFAULT_TIMEOUT_S } from "../../src/llm/prepare.ts";
 import { WHOLE_ANSWER_MS } from "../../src/llm/vendor-limits.ts";
 import { toolRounds } from "../../src/run/agent/skill-terms.ts";
@@ -77,6 +77,7 @@ test("http.md lists every error code with its status, and no other", () => {
   const classes = [
     Internal,
     StorageUnavailable,
+    RolloutUnderWay,
     StorageUnreadable,
     ...modules.flatMap((module) => Object.values(module)),
   ];

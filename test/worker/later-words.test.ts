@@ -114,3 +114,21 @@ it("the type of an artifact", async () => {
   const file = await client.fetch(`${path}/artifacts/page?download=1`);
   expect([file.status, await file.text()]).toEqual([200, "<p>"]);
 });
+
+it("what an object of the earlier version does not know, during a rollout", async () => {
+  const path = await session();
+  const object = sessionObject({ env: bindings, tenant: "default" }, idOf(path));
+  const caller = { tenant: "default", id: idOf(path), request_id: "r", mock_scope: "" };
+  const asked = await object.ask(JSON.stringify({ caller, type: "dream", input: {} }));
+  expect(JSON.parse(String(asked))).toMatchObject({ ok: false, error: { code: "rollout_under_way" } });
+  // An object answers no call of a method that is not its class's own.
+  const hide = { value: null, configurable: true };
+  await runInDurableObject(object, (instance) => void Object.defineProperty(instance, "ask", hide));
+  const answer = await client.fetch(path);
+  await runInDurableObject(object, (instance) => void Reflect.deleteProperty(instance, "ask"));
+  expect([answer.status, answer.headers.get("retry-after"), await answer.json()]).toEqual([
+    503,
+    "5",
+    expect.objectContaining({ code: "rollout_under_way", detail: expect.stringContaining("rolled out") }),
+  ]);
+});

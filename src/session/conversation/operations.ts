@@ -3,7 +3,7 @@
 import type { AgentRecordBody } from "../../engine/agent/records.ts";
 import { wakeOf } from "../../engine/agent/wake.ts";
 import { IdempotencyKeyReused } from "../../errors/request.ts";
-import { toHullError } from "../../errors.ts";
+import { RolloutUnderWay, toHullError } from "../../errors.ts";
 import { readText, sendText } from "../../run/long-text.ts";
 import type { Daemon } from "../daemon/daemon.ts";
 import { daemonHandlers } from "../daemon/handlers.ts";
@@ -76,6 +76,8 @@ export class SessionDispatcher {
   async #outcome<K extends SessionOperation>(question: SessionQuestion<K>): Promise<SessionAnswer> {
     const { type, input, caller } = question;
     try {
+      // The Worker that asks may be of a later version.
+      if (!Object.hasOwn(this.#handlers, type)) throw new RolloutUnderWay({ asked: type });
       return { ok: true, value: (await this.#handlers[type](input, caller)) ?? null };
     } catch (thrown) {
       const { data: error, operator } = toHullError(thrown);
