@@ -322,3 +322,27 @@ describe("a summary that a model writes while a daemon is idle", () => {
     },
   );
 });
+
+it("a request that comes again while its change fails gets the failure; one that comes later tries again", async () => {
+  await inWorld({ replies: [] }, async (world) => {
+    await world.open();
+    const { conversation } = world;
+    const first = Promise.withResolvers<() => string>();
+    const began: string[] = [];
+    const change = (hash = "h") =>
+      conversation
+        .changing({ name: "compact", hash }, () => {
+          began.push(hash);
+          return began.length === 1 ? first.promise : Promise.resolve(() => "changed");
+        })
+        .catch(({ code, message }) => code ?? message);
+    const asked = [change(), change(), change("other")];
+    first.reject(new Error("The model failed."));
+    expect(await Promise.all(asked)).toEqual([
+      "The model failed.",
+      "The model failed.",
+      "idempotency_key_reused",
+    ]);
+    expect([await change(), await change(), began]).toEqual(["changed", "changed", ["h", "h"]]);
+  });
+});

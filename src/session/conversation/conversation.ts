@@ -70,7 +70,7 @@ export class Conversation {
   readonly #store: ConversationStore;
   readonly #lifecycle: SessionLifecycle;
   /** Set while a longer change of the conversation is under way. `by` names its request. It aborts when the session is removed. */
-  #changing: { by: string; abort: AbortController; over: Promise<void> } | null = null;
+  #changing: { by: NamedRequest; abort: AbortController; over: Promise<void> } | null = null;
   #armed = false;
   #adopting: Promise<unknown> = Promise.resolve();
   /** The removal under way of what a removed session left; `null`: none. */
@@ -201,34 +201,43 @@ export class Conversation {
 
   /**
    * Runs the change of the conversation that a request asks for, once. Meanwhile no other change can begin, and no run but
-   * the wake of an idle daemon. A repetition of the request waits for the change, and gets its answer.
+   * the wake of an idle daemon. A repetition of the request waits for the change, and gets its answer or its failure.
    * @param change its signal aborts with CallNotFound when the session is removed, since a new session may then have the
    * same id. It returns what to do at its end, before anything else can begin.
    * @throws RunInProgress, IdempotencyKeyReused
    */
   async changing<T>(request: NamedRequest, change: (removed: AbortSignal) => Promise<() => T>): Promise<T> {
-    while (this.#changing?.by === request.name) await this.#changing.over;
+    const under = this.#changing;
+    if (under?.by.name === request.name) {
+      if (under.by.hash !== request.hash) throw new IdempotencyKeyReused({ key: request.name });
+      await under.over;
+    }
     const before = this.answerTo<T>(request);
     if (before !== null) return before.answer;
     this.checkIdle();
     const abort = new AbortController();
-    const { promise: over, resolve } = Promise.withResolvers<void>();
-    this.#changing = { by: request.name, abort, over };
+    const { promise: over, resolve, reject } = Promise.withResolvers<void>();
+    over.catch(() => {});
+    this.#changing = { by: request, abort, over };
     try {
       const finish = await change(abort.signal);
       abort.signal.throwIfAborted();
       this.#changing = null;
       this.checkIdle();
-      return this.once(request, finish);
+      const answer = this.once(request, finish);
+      resolve();
+      return answer;
+    } catch (error) {
+      reject(error);
+      throw error;
     } finally {
       if (this.#changing?.abort === abort) this.#changing = null;
-      resolve();
     }
   }
 
   /** Waits until no change of `changing` is under way. */
   async unchanging(): Promise<void> {
-    while (this.#changing !== null) await this.#changing.over;
+    while (this.#changing !== null) await this.#changing.over.catch(() => {});
   }
 
   /**
