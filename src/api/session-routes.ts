@@ -87,7 +87,7 @@ export const changesOf =
       ...more,
     });
 const changes = changesOf("The session as it is now", "Session");
-const FORKED = { answers: { 201: answer("The fork", json("Session"), LOCATED) } };
+const FORKED = { parameters: [], answers: { 201: answer("The fork", json("Session"), LOCATED) } };
 
 /** Statuses of a run of a model that the request begins, in addition to those of its input. */
 export const RUN_FAULTS = [402, 404, 409, 499, 502, 504];

@@ -157,12 +157,18 @@ describe("a fork", () => {
     const made = await Promise.all(
       [1, 2, 3].map(() => post(`${parent}/fork`, {}, { "idempotency-key": "fork-twice" })),
     );
-    const ids = await Promise.all(made.map(async (response) => (await response.json<{ id: string }>()).id));
-    expect([...new Set(ids)]).toHaveLength(1);
-    expect(await files(`/sessions/${ids[0]}`)).toEqual({ a: "200 one" });
-    expect(await get(parent)).toMatchObject({ child_ids: [ids[0]] });
+    const answers = await Promise.all(made.map((response) => response.json<{ id: string }>()));
+    const [first] = answers;
+    expect(answers).toEqual([first, first, first]);
+    expect(await files(`/sessions/${first?.id}`)).toEqual({ a: "200 one" });
+    expect(await get(parent)).toMatchObject({ child_ids: [first?.id] });
+    await run(`/sessions/${first?.id}`, "x", { mock: [{ text: "y" }] });
     const again = await post(`${parent}/fork`, {}, { "idempotency-key": "fork-twice" });
-    expect([again.headers.get("x-hull-replayed"), await again.json()]).toMatchObject(["1", { id: ids[0] }]);
+    expect([again.status, again.headers.get("x-hull-replayed"), await again.json()]).toEqual([
+      201,
+      "1",
+      first,
+    ]);
   });
 
   it("has a key for one body and one route", async () => {

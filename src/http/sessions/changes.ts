@@ -8,8 +8,7 @@ import { type PublicMessage, readMessages } from "../../llm/messages.ts";
 import type { RequestContext } from "../context.ts";
 import { modelBody, modelBodyIfAny } from "../operations.ts";
 import type { Handler } from "../routes.ts";
-import { withHeaders } from "../run-headers.ts";
-import { changes, isRepeated, noBody, requestName, sessionOf } from "./object.ts";
+import { changes, noBody, requestName, sessionOf } from "./object.ts";
 import { createdSession, newSessionId } from "./sessions.ts";
 
 /** `POST /sessions/:id/reset`: an empty conversation. */
@@ -65,10 +64,9 @@ async function fork(
   const request = await requestName(context, body);
   const dst = body.dst ?? (await newSessionId(context));
   const session = sessionOf(context, id);
-  await isRepeated(context, session, body);
   const made = await session.ask("fork", { dst, keep_first: body.keep_first, request });
   const view = await sessionOf(context, made).ask("view", null);
-  return withHeaders(createdSession(context, view, true), context.runHeaders);
+  return createdSession(context, view, true);
 }
 
 const becomes = (state: SessionState): Handler =>
