@@ -11,7 +11,15 @@ import RUNS_RUNNING from "../../migrations/0015_runs_running.sql?raw";
 import RUNS_RESTING from "../../migrations/0016_runs_resting.sql?raw";
 import RUN_PRICES from "../../migrations/0023_run_prices.sql?raw";
 import RUN_MODELS from "../../migrations/0026_run_models.sql?raw";
-import { matching, type OwnTables, ownTables, removeInBatches, type Statement, Tables } from "../database.ts";
+import {
+  databaseWith,
+  matching,
+  type OwnTables,
+  ownTables,
+  removeInBatches,
+  type Statement,
+  Tables,
+} from "../database.ts";
 import type { Bindings, Owner } from "../env.ts";
 import { type NewestFirst, newestFirst, type Wanted } from "./newest-first.ts";
 import { figuresShape, type RunEntry, type RunFigures, runEntry } from "./run-entry.ts";
@@ -62,32 +70,36 @@ const WRITE = `INSERT INTO runs (tenant, ${COLUMNS}) SELECT ${["tenant", ...COLU
   ON CONFLICT (tenant, id) DO UPDATE SET name = coalesce(excluded.name, runs.name), ${COLUMNS.filter((name) => !["id", "kind", "name", "session"].includes(name)).map((name) => `${name} = excluded.${name}`)}
   WHERE excluded.settled_at IS NOT NULL OR runs.settled_at IS NULL OR excluded.created_at > runs.created_at`;
 
-/** Writes the prices of rows that were written just now, and not kept: the same list of lists, with other values. */
+/**
+ * Writes the prices of rows that were written just now, and not kept: the same list of lists, with other values. A run
+ * without tokens whose price is known needs no row, but replaces that of an earlier run with its id.
+ */
 const WRITE_PRICES = `INSERT OR REPLACE INTO run_prices (tenant, id, price_known) SELECT r.tenant, r.id, v.value ->> 4
   FROM json_each(?) AS v JOIN runs AS r ON r.tenant = v.value ->> 0 AND r.id = v.value ->> 1
-    AND r.created_at = v.value ->> 2 AND r.settled_at IS v.value ->> 3`;
+    AND r.created_at = v.value ->> 2 AND r.settled_at IS v.value ->> 3
+  WHERE v.value ->> 4 = 0 OR r.input_tokens + r.output_tokens > 0
+    OR EXISTS (SELECT 1 FROM run_prices AS p WHERE p.tenant = r.tenant AND p.id = r.id)`;
 
 const SCHEMA = RUNS + RUN_PRICES + RUN_MODELS;
 const tables = ({ DB }: Bindings): Tables => new Tables(DB, SCHEMA);
 const own = (owner: Owner): OwnTables => ownTables(owner, SCHEMA);
 
 /** The statements that write rows of any tenants. */
-export function runRows(
+export async function runRows(
   env: Bindings,
   runs: readonly { tenant: string; run: RunEntry }[],
 ): Promise<D1PreparedStatement[]> {
+  if (runs.length === 0) return [];
   const rows = runs.map(({ tenant, run }) => [tenant, ...COLUMNS.map((column) => run[column])]);
-  const prices = runs.flatMap(({ tenant, run }) => {
+  const prices = runs.map(({ tenant, run }) => {
     const { id, created_at, settled_at, price_known } = run;
-    const tokens = run.input_tokens + run.output_tokens;
-    return tokens === 0 && price_known ? [] : [[tenant, id, created_at, settled_at, price_known]];
+    return [tenant, id, created_at, settled_at, price_known];
   });
-  const statements: [text: string, rows: unknown[]][] = [
-    [WRITE, rows],
-    [WRITE_PRICES, prices],
+  const db = await databaseWith(env.DB, SCHEMA);
+  return [
+    db.prepare(WRITE).bind(JSON.stringify(rows)),
+    db.prepare(WRITE_PRICES).bind(JSON.stringify(prices)),
   ];
-  const filled = statements.filter(([, rows]) => rows.length > 0);
-  return Promise.all(filled.map(([text, rows]) => tables(env).prepared(text, [JSON.stringify(rows)])));
 }
 
 /**

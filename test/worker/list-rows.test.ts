@@ -566,6 +566,11 @@ describe("a run", () => {
     prices.push(await price());
     expect(prices).toEqual([true, true, false, false, false, true]);
     await note({ ...end, price_known: false });
+    const later = new Date(Date.parse(begun.created_at) + 1000).toISOString();
+    await note({ ...begun, created_at: later });
+    // A call that runs again under its id begins without the price of the first run.
+    expect(await price()).toBe(true);
+    await note({ ...end, created_at: later, price_known: false });
     await forgetRuns({ env: bindings, tenant: "priced" }, ["priced"]);
     await note(begun);
     expect(await price()).toBe(true);
