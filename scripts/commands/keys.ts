@@ -45,10 +45,11 @@ Hull prints a new key once, alone on stdout. A revoked key stops working within 
 
 async function add({ server, json, tenant = "default", scopes = "invoke", name }: Wanted): Promise<number> {
   const words = scopes.split(",").map((word) => oneOf("scope", SCOPES, word));
+  // With an Idempotency-Key, Hull would derive the key from its secret; without, it is random.
   const made = await server.ask(
     "POST /admin/keys",
     { json: { tenant, scopes: words, name } },
-    { needs: ["key", "id", "tenant", "scopes"] },
+    { once: true, needs: ["key", "id", "tenant", "scopes"] },
   );
   if (json) process.stdout.write(`${JSON.stringify(made)}\n`);
   else {

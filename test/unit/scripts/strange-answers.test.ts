@@ -81,7 +81,7 @@ test("a request that breaks off goes out again, under the same key if it is a PO
   expect(asked).toEqual([post, post, post, post, get, get, get, get, remove, remove, remove]);
 });
 
-test("what would take effect twice goes out once: a run that ends with its command, a rollback", async () => {
+test("what would take effect twice goes out once: a run that ends with its command, a rollback, a key", async () => {
   const asked: (string | undefined)[] = [];
   const url = await serve(({ method, headers, socket }, response) => {
     if (method === "GET") return response.end('{"id":null,"previous":null}');
@@ -91,12 +91,23 @@ test("what would take effect twice goes out once: a run that ends with its comma
   for (const command of [
     ["run", "x"],
     ["publish", "--rollback"],
+    ["keys", "add"],
   ])
     expect(await hullHere([...command, "--url", url])).toMatchObject({
       code: 4,
       err: "hull: The server broke off its answer.\n",
     });
-  expect(asked).toEqual(["undefined", "undefined"]);
+  expect(asked).toEqual(["undefined", "undefined", "undefined"]);
+});
+
+test("what a skill answers as JSON and is none is printed as it is", async () => {
+  const card = { route: "/skills/x", method: "POST", input: "text", output: "text", workspaceTools: true };
+  const url = await serve(({ url }, response) => {
+    const text = url?.endsWith("/card") ? JSON.stringify(card) : '{"text":"half';
+    response.writeHead(200, { "content-type": "application/json" }).end(text);
+  });
+  const ended = await hullHere(["call", "x", "-i", "y", "--url", url]);
+  expect(ended).toEqual({ code: 0, out: '{"text":"half', err: "" });
 });
 
 test("--json has the code of a refusal once", async () => {
