@@ -31,6 +31,8 @@ import { select } from "./sql.ts";
 const PROVIDER_WINDOW_MS = 60_000;
 /** How long a repeated batch is recognised, in ms: a caller that gets no answer repeats it immediately. */
 const KNOWN_BATCH_MS = 10 * 60_000;
+/** Old batches are removed at most once in this many ms, since that reads all of them. */
+const FORGET_BATCHES_MS = 60_000;
 
 /**
  * Exact counts: a tenant's requests, calls and money (`tenant:<tenant>`), or a skill's simultaneous runs
@@ -49,6 +51,8 @@ export class LedgerObject extends DurableObject<Bindings> implements LedgerRpc {
   readonly #accounts = new Accounts(this.#storage.sql);
   readonly #removed = new RemovedSessions(this.#storage.sql);
   #policy: Omit<Policy, "at"> | null = null;
+  /** When old batches were last removed, in Unix ms. */
+  #forgotAt = 0;
 
   constructor(ctx: DurableObjectState, env: Bindings) {
     super(ctx, env);
@@ -114,7 +118,10 @@ export class LedgerObject extends DurableObject<Bindings> implements LedgerRpc {
     const now = Date.now();
     const { sql } = this.#storage;
     return this.#storage.transactionSync(() => {
-      sql.exec("DELETE FROM recorded WHERE at < ?", now - KNOWN_BATCH_MS);
+      if (now - this.#forgotAt >= FORGET_BATCHES_MS) {
+        sql.exec("DELETE FROM recorded WHERE at < ?", now - KNOWN_BATCH_MS);
+        this.#forgotAt = now;
+      }
       const note = "INSERT OR IGNORE INTO recorded (id, at) VALUES (?, ?) RETURNING 1";
       if (select(sql, note, id, now).length > 0) for (const charge of charges) this.#charge(charge, now, now);
       return this.policy();

@@ -6,6 +6,7 @@ import { MIGRATIONS } from "../../src/session/ledger/schema.ts";
 import { Slots } from "../../src/session/ledger/slots.ts";
 import { migrate } from "../../src/session/migrate.ts";
 import { bindings } from "./file-bindings.ts";
+import { rowsRead } from "./rows-read.ts";
 
 const { LEDGER, SESSIONS } = bindings;
 const HOUR = 3_600_000;
@@ -329,6 +330,43 @@ describe("soft ledgers", () => {
     expect((await ledger().reserve(wish({ account: "session:s2" }))).refused).toBeNull();
     expect((await ledger().policy()).policy).toMatchObject({ hard: false, soft: true });
     expect((await ledger().putAccount(account, null)).policy.soft).toBe(false);
+  });
+});
+
+describe("rows that it reads", () => {
+  const accounts = (from: number, to: number, maxCost: number | null) =>
+    runInDurableObject(ledger(), (_, { storage: { sql } }) => {
+      for (let n = from; n < to; n++)
+        sql.exec("INSERT INTO account VALUES (?, ?, 0, 0, 0, 0)", `session:s${n}`, maxCost);
+    });
+
+  it("a new process reads no soft ledgers to learn whether one of them has a budget", async () => {
+    await ledger().policy();
+    await accounts(0, 300, null);
+    await evictDurableObject(ledger());
+    const read = await rowsRead(ledger(), async () => {
+      expect((await ledger().policy()).policy.soft).toBe(false);
+    });
+    expect(read("account")).toBeLessThan(5);
+    await accounts(300, 301, 7);
+    await evictDurableObject(ledger());
+    expect((await ledger().policy()).policy.soft).toBe(true);
+  });
+
+  it("a batch of usage does not read the batches of the last minutes, and old ones are removed", async () => {
+    const known = () =>
+      runInDurableObject(ledger(), (_, { storage: { sql } }) =>
+        sql.exec<{ id: string }>("SELECT id FROM recorded ORDER BY id").toArray(),
+      );
+    at(NOON);
+    for (let n = 0; n < 50; n++) await ledger().record(`batch ${n}`, []);
+    const read = await rowsRead(ledger(), async () => {
+      for (let n = 0; n < 10; n++) await ledger().record(`later ${n}`, []);
+    });
+    expect(read("recorded")).toBeLessThan(30);
+    at(NOON + 11 * 60_000);
+    await ledger().record("last", []);
+    expect(await known()).toEqual([{ id: "last" }]);
   });
 });
 

@@ -9,9 +9,12 @@ export class Accounts {
     this.#sql = sql;
   }
 
+  /** Whether any ledger has a budget. Every session that has spent something has a ledger, so an index has those with one. */
   anyBudget(): boolean {
-    const query = "SELECT count(*) AS n FROM account WHERE max_cost IS NOT NULL";
-    return this.#sql.exec<{ n: number }>(query).one().n > 0;
+    this.#sql.exec(
+      "CREATE INDEX IF NOT EXISTS account_with_budget ON account (max_cost) WHERE max_cost IS NOT NULL",
+    );
+    return select(this.#sql, "SELECT 1 FROM account WHERE max_cost IS NOT NULL LIMIT 1").length > 0;
   }
 
   get(name: string): Account {
