@@ -3,6 +3,7 @@
 import * as z from "zod/mini";
 import API_KEYS from "../../migrations/0001_api_keys.sql?raw";
 import API_KEY_USES from "../../migrations/0013_api_key_uses.sql?raw";
+import KEYS_OF_TENANT from "../../migrations/0031_api_keys_of_tenant.sql?raw";
 import { sha256 } from "../bytes.ts";
 import { matching, Tables } from "../database.ts";
 import { keySource } from "../derived-key.ts";
@@ -14,7 +15,7 @@ import { type ApiKey, keyOf, keyRowShape, prefixOf, SCOPES, type Scope } from ".
 
 const COLUMNS = "id, prefix, tenant, scopes, name, created_at";
 const KEYS = `SELECT ${COLUMNS}, used_at AS last_used_at FROM api_keys LEFT JOIN api_key_uses USING (id)`;
-const tables = ({ DB }: Bindings): Tables => new Tables(DB, API_KEYS + API_KEY_USES);
+const tables = ({ DB }: Bindings): Tables => new Tables(DB, API_KEYS + API_KEY_USES + KEYS_OF_TENANT);
 
 interface NewKey extends Pick<ApiKey, "id" | "tenant" | "name"> {
   scopes: readonly Scope[];

@@ -8,10 +8,12 @@ import WORKFLOWS from "../../migrations/0010_workflows.sql?raw";
 import TASKS from "../../migrations/0012_tasks.sql?raw";
 import UPLOADED_OBJECTS from "../../migrations/0021_uploaded_objects.sql?raw";
 import UPLOADS_BY_DIGEST from "../../migrations/0022_uploads_by_digest.sql?raw";
+import RUNS_BY_FILTER from "../../migrations/0028_runs_by_filter.sql?raw";
 import { removeInBatches, Tables } from "../database.ts";
 import type { Bindings } from "../env.ts";
 
-const SCHEMA = UPLOADED_OBJECTS + UPLOADS + UPLOADS_BY_DIGEST + SESSIONS + RUNS + WORKFLOWS + TASKS + DAEMONS;
+const UPLOADED = UPLOADED_OBJECTS + UPLOADS + UPLOADS_BY_DIGEST;
+const SCHEMA = UPLOADED + SESSIONS + RUNS + RUNS_BY_FILTER + WORKFLOWS + TASKS + DAEMONS;
 
 const HOUR_MS = 3_600_000;
 /**
@@ -45,7 +47,7 @@ const BEGUN = `n.tenant = v.tenant
  * What may need a loose version: a run that has not ended; a workflow run, a task or a daemon as long as it exists,
  * since all of them can continue with the versions that they have; a container that names it.
  */
-const NEEDED = `EXISTS (SELECT 1 FROM runs AS n WHERE ${BEGUN} AND n.settled_at IS NULL)
+const NEEDED = `EXISTS (SELECT 1 FROM runs AS n INDEXED BY runs_unsettled WHERE ${BEGUN} AND n.settled_at IS NULL)
   OR ${["workflow_runs", "tasks", "daemons"].map((table) => `EXISTS (SELECT 1 FROM ${table} AS n WHERE ${BEGUN})`).join(" OR ")}
   OR EXISTS (SELECT 1 FROM sessions AS n WHERE n.tenant = v.tenant AND n.id >= 'container_01' AND n.id < 'container_02'
     AND instr(n.metadata, v.digest))`;

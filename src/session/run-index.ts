@@ -11,6 +11,7 @@ import RUNS_RUNNING from "../../migrations/0015_runs_running.sql?raw";
 import RUNS_RESTING from "../../migrations/0016_runs_resting.sql?raw";
 import RUN_PRICES from "../../migrations/0023_run_prices.sql?raw";
 import RUN_MODELS from "../../migrations/0026_run_models.sql?raw";
+import RUNS_BY_FILTER from "../../migrations/0028_runs_by_filter.sql?raw";
 import {
   databaseWith,
   matching,
@@ -80,7 +81,7 @@ const WRITE_PRICES = `INSERT OR REPLACE INTO run_prices (tenant, id, price_known
   WHERE v.value ->> 4 = 0 OR r.input_tokens + r.output_tokens > 0
     OR EXISTS (SELECT 1 FROM run_prices AS p WHERE p.tenant = r.tenant AND p.id = r.id)`;
 
-const SCHEMA = RUNS + RUN_PRICES + RUN_MODELS;
+const SCHEMA = RUNS + RUN_PRICES + RUN_MODELS + RUNS_BY_FILTER;
 const tables = ({ DB }: Bindings): Tables => new Tables(DB, SCHEMA);
 const own = (owner: Owner): OwnTables => ownTables(owner, SCHEMA);
 
@@ -132,13 +133,18 @@ interface RunFilter extends Wanted, Columns {
 /** The condition that excludes the runs of workflow stages: run and session of a stage have the same digits. */
 const NO_STAGE = "(session IS NULL OR substr(session, 1, 4) <> 'wfs_' OR id <> 'run_' || substr(session, 5))";
 
+/** The states of runs that have not ended. An index has only their runs, so a query must say so. */
+const UNSETTLED = new Set(["running", "idle", "awaiting_tool", "awaiting_approval", "waiting"]);
+
 /** A tenant's runs, the newest first, a page at a time. @throws BadRequest for a cursor that no page returned */
 export function listIndexedRuns(
   owner: Owner,
   { state, kind, name, session, model, code, stages, ...page }: RunFilter,
 ): Promise<NewestFirst<RunEntry>> {
   const [conditions, values] = matching({ state, kind, name, session, model, code });
-  const query = `${SELECT} WHERE tenant = ?1 ${stages ? "" : `AND ${NO_STAGE}`} ${conditions}` as const;
+  const unsettled = state !== null && UNSETTLED.has(state) ? "AND settled_at IS NULL" : "";
+  const query =
+    `${SELECT} WHERE tenant = ?1 ${stages ? "" : `AND ${NO_STAGE}`} ${unsettled} ${conditions}` as const;
   return newestFirst(own(owner), rowShape, [query, values], page);
 }
 

@@ -79,16 +79,17 @@ export function listSessions(
 }
 
 /**
- * A tenant's sessions whose ids begin with a prefix, sorted by creation and id.
- * @param page `name`: that of their metadata, empty where it has none; `null` means any
+ * A tenant's sessions whose ids are in a range, sorted by creation and id. It reads all of these, and no others.
+ * @param page `from` and `to`: the first id, and the first one after the range; `name`: that of their metadata, empty
+ * where it has none; `null` means any
  */
 export function listSessionsBy(
   owner: Owner,
-  { prefix, name, ...page }: PageWanted & { prefix: string; name: string | null },
+  { from, to, name, ...page }: PageWanted & { from: string; to: string; name: string | null },
 ): Promise<Page<SessionEntry>> {
   const [conditions, values] = matching({ "ifnull(json_extract(metadata, '$.name'), '')": name });
-  const query = `${SELECT} AND substr(id, 1, length(?2)) = ?2 ${conditions}` as const;
-  return own(owner).page(sessionRowShape, [query, [prefix, ...values]], ["created_at", "id"], page);
+  const query = `${SELECT} AND id >= ?2 AND id < ?3 ${conditions}` as const;
+  return own(owner).page(sessionRowShape, [query, [from, to, ...values]], ["created_at", "id"], page);
 }
 
 const oldContainer = z.lazy(() => z.object({ tenant: z.string(), id: z.string(), ttl_ms: z.int() }));

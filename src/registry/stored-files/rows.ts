@@ -5,6 +5,7 @@
 
 import * as z from "zod/mini";
 import STORED_FILES from "../../../migrations/0008_stored_files.sql?raw";
+import STORED_FILES_LEFT from "../../../migrations/0029_stored_files_left.sql?raw";
 import { matching, type OwnTables, ownTables, removeInBatches, Tables } from "../../database.ts";
 import type { Bindings, Owner } from "../../env.ts";
 import type { Page, PageWanted } from "../../list-page.ts";
@@ -46,7 +47,8 @@ const COLUMNS = "id, filename, mime, size, purpose, downloadable, created_us, ex
  */
 const SHOWN = "stored > 0 AND (expires_ms IS NULL OR expires_ms > ?2)";
 
-const own = (owner: Owner): OwnTables => ownTables(owner, STORED_FILES);
+const SCHEMA = STORED_FILES + STORED_FILES_LEFT;
+const own = (owner: Owner): OwnTables => ownTables(owner, SCHEMA);
 const rememberedSince = (): number => Date.now() - REMEMBERED_MS;
 
 export const isExpired = ({ expires_ms }: FileRow): boolean =>
@@ -106,7 +108,7 @@ export async function addFile(
 }
 
 /** Bytes of the tenant ?1 at the time ?9. */
-const USED = `SELECT coalesce(sum(o.size), 0) FROM stored_files AS o
+const USED = `SELECT coalesce(sum(o.size), 0) FROM stored_files AS o INDEXED BY stored_files_kept
   WHERE o.tenant = ?1 AND o.stored = 1 AND (o.expires_ms IS NULL OR o.expires_ms > ?9)`;
 
 /** `null` for an unknown or foreign id. An expired file stays known for 30 days. */
@@ -156,11 +158,11 @@ export async function sweepFileRows(
   remove: (files: { tenant: string; id: string }[]) => Promise<void>,
   now: number,
 ): Promise<void> {
-  const tables = new Tables(env.DB, STORED_FILES);
+  const tables = new Tables(env.DB, SCHEMA);
   await removeInBatches(async () => {
     const expired = await tables.rows(
       sweptShape,
-      "SELECT tenant, id FROM stored_files WHERE expires_ms <= ?1 AND stored < 2 ORDER BY expires_ms LIMIT ?2",
+      "SELECT tenant, id FROM stored_files INDEXED BY stored_files_due WHERE expires_ms <= ?1 AND stored < 2 ORDER BY expires_ms LIMIT ?2",
       [now, BATCH],
     );
     if (expired.length === 0) return false;

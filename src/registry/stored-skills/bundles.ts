@@ -6,6 +6,7 @@
 
 import * as z from "zod/mini";
 import STORED_SKILLS from "../../../migrations/0007_stored_skills.sql?raw";
+import SKILLS_BY_NAME from "../../../migrations/0030_stored_skills_by_name.sql?raw";
 import { sha256 } from "../../bytes.ts";
 import { type OwnTables, ownTables, removeInBatches, Tables } from "../../database.ts";
 import type { Bindings, Owner } from "../../env.ts";
@@ -15,7 +16,8 @@ const LOOSE_FOR_MS = 3_600_000;
 /** Bundles that a sweep removes at once; R2 removes 1000 objects at once. */
 const BATCH = 500;
 
-export const ownSkills = (owner: Owner): OwnTables => ownTables(owner, STORED_SKILLS);
+const SCHEMA = STORED_SKILLS + SKILLS_BY_NAME;
+export const ownSkills = (owner: Owner): OwnTables => ownTables(owner, SCHEMA);
 
 const placeShape = z.lazy(() => z.object({ key: z.string(), stored: z.int() }));
 
@@ -57,7 +59,7 @@ const REFERRED = `EXISTS (SELECT 1 FROM stored_skill_versions AS v WHERE v.tenan
 /** Removes bundles without a version. @param now Unix ms */
 export async function sweepBundles(env: Bindings, now = Date.now()): Promise<void> {
   const old = now - LOOSE_FOR_MS;
-  const tables = new Tables(env.DB, STORED_SKILLS);
+  const tables = new Tables(env.DB, SCHEMA);
   await removeInBatches(async () => {
     const [, , found] = await tables.batch([
       [`UPDATE stored_bundles SET loose_ms = NULL WHERE loose_ms < ? AND ${REFERRED}`, [old]],

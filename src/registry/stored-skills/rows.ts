@@ -165,7 +165,8 @@ export async function findSkill(owner: Owner, id: string): Promise<StoredSkill |
 export async function findSkillNamed(owner: Owner, name: string): Promise<string | null> {
   const found = await ownSkills(owner).first(
     z.object({ id: z.string() }),
-    `SELECT id FROM stored_skills WHERE tenant = ?1 AND (id = ?2 OR name = ?2) AND default_number IS NOT NULL
+    `SELECT id, created_us FROM stored_skills WHERE tenant = ?1 AND id = ?2 AND default_number IS NOT NULL UNION ALL
+     SELECT id, created_us FROM stored_skills WHERE tenant = ?1 AND name = ?2 AND default_number IS NOT NULL
      ORDER BY created_us DESC LIMIT 1`,
     [name],
   );

@@ -6,6 +6,7 @@
 import * as z from "zod/mini";
 import WORKFLOWS from "../../../migrations/0010_workflows.sql?raw";
 import RECORDS from "../../../migrations/0018_workflow_records.sql?raw";
+import RUNS_BY_STATUS from "../../../migrations/0032_workflow_runs_by_status.sql?raw";
 import { firstOf } from "../../cut.ts";
 import { jsonColumn, matching, type OwnTables, ownTables } from "../../database.ts";
 import { statusOf } from "../../engine/workflow/document.ts";
@@ -28,7 +29,7 @@ export type StoredWorkflow = z.infer<typeof stored>;
 const listed = z.lazy(knownWorkflow);
 const run = z.lazy(listedRun);
 
-const own = (owner: Owner): OwnTables => ownTables(owner, WORKFLOWS);
+const own = (owner: Owner): OwnTables => ownTables(owner, WORKFLOWS + RUNS_BY_STATUS);
 /** A table of its own holds the paths of records, since few runs name one. */
 const records = (owner: Owner): OwnTables => ownTables(owner, RECORDS);
 

@@ -34,7 +34,7 @@ import { MAX_FILE_BYTES, refusalOf } from "../../sessions/files.ts";
 import { ascendingOf, namedIn, openaiPage, pageWithin } from "../lists.ts";
 import { newContainer } from "./open.ts";
 
-const PREFIX = "container_01";
+const IDS = { from: "container_01", to: "container_02" };
 const MAX_LIMIT = 100;
 /** Bytes of a form without its file. */
 const FORM_BYTES = 64 * 1024;
@@ -89,7 +89,7 @@ export async function listContainers(context: RequestContext): Promise<Response>
     openContainer(context, id).catch(goneIsNull),
   );
   const after = last && [last.created_at, last.id];
-  const page = { prefix: PREFIX, name: query.get("name"), limit, after, ascending: ascendingOf(query) };
+  const page = { ...IDS, name: query.get("name"), limit, after, ascending: ascendingOf(query) };
   await flushRows(deployment);
   const found = await listSessionsBy(context, page);
   const rows = await Promise.all(

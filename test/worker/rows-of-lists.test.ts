@@ -1,0 +1,198 @@
+/** What lists and lookups in D1 read: the rows that they show, however many rows there are. */
+import { beforeAll, describe, expect, it } from "vitest";
+import { listKeys } from "../../src/auth/key-store.ts";
+import { addFile, sweepFileRows } from "../../src/registry/stored-files/rows.ts";
+import { findSkillNamed } from "../../src/registry/stored-skills/rows.ts";
+import { sweepUploads } from "../../src/registry/sweep-uploads.ts";
+import { listIndexedRuns } from "../../src/session/run-index.ts";
+import { listSessionsBy } from "../../src/session/session-index.ts";
+import { listWorkflowRuns } from "../../src/session/workflow/directory.ts";
+import { countingDatabase } from "./rows-read.ts";
+import { Client } from "./served.ts";
+import { sweepAt } from "./triggers.ts";
+
+const { env } = new Client();
+const { DB } = env;
+const DAY_MS = 24 * 3_600_000;
+const NOW = Date.now();
+/** Rows of each table that the questions are not about. */
+const MANY = 600;
+/** More than a question that an index answers may read: a few rows, each with what belongs to it. */
+const FEW = 40;
+const PAGE = { limit: 10, cursor: null };
+const ANY = { state: null, kind: null, name: null, session: null, model: null, code: null, stages: false };
+
+const of = (database: D1Database) => ({ env: { ...env, DB: database }, tenant: "t" });
+
+/** Makes rows 0, 1, … of a table, each with these expressions of `value`, the number of the row. */
+const rows = (table: string, n: number, columns: Record<string, string>): D1PreparedStatement =>
+  DB.prepare(
+    `INSERT INTO ${table} (${Object.keys(columns)}) SELECT ${Object.values(columns)} FROM json_each(?)`,
+  ).bind(JSON.stringify(Array.from({ length: n }, (_, i) => i)));
+
+const at = (ms: number): string => `'${new Date(ms).toISOString()}'`;
+/** A time for each row: the last row is the newest. */
+const TIME = "'2026-01-01T00:00:00.' || printf('%03d', value) || 'Z'";
+
+beforeAll(async () => {
+  const owner = of(DB);
+  // The tables, with their indexes.
+  await sweepAt(env, NOW);
+  await listIndexedRuns(owner, { ...PAGE, ...ANY });
+  await listKeys(env, { tenant: "t", limit: 1, cursor: null });
+  await listWorkflowRuns(owner, { ...PAGE, status: null });
+  const run = { tenant: "'t'", kind: "'run'", input_tokens: "0", output_tokens: "0", cost_usd: "0" };
+  const done = { ...run, state: "'done'", settled_at: TIME };
+  const file = { tenant: "'t'", filename: "''", mime: "''", purpose: "''", downloadable: "0" };
+  const skill = { tenant: "'t'", default_number: "1", last_number: "1", last_epoch: "1", updated_us: "1" };
+  const workflow = { tenant: "'t'", workflow: "'w'", task: "''", created_at: TIME };
+  await DB.batch([
+    rows("runs", 3, {
+      ...done,
+      id: "'asked' || value",
+      name: "'asked'",
+      session: "'asked'",
+      created_at: TIME,
+    }),
+    rows("runs", 3, {
+      ...run,
+      id: "'waits' || value",
+      state: "'awaiting_approval'",
+      session: "'w'",
+      created_at: TIME,
+    }),
+    rows("runs", 2, { ...run, id: "'runs' || value", state: "'running'", session: "'r'", created_at: TIME }),
+    rows("runs", MANY, {
+      ...done,
+      id: "'r' || value",
+      name: "'n'",
+      session: "'s' || value",
+      created_at: TIME,
+    }),
+    rows("sessions", 3, {
+      tenant: "'t'",
+      id: "'container_01' || value",
+      state: "'active'",
+      created_at: TIME,
+      metadata: "'{}'",
+    }),
+    rows("sessions", MANY, {
+      tenant: "'t'",
+      id: "'s' || value",
+      state: "'active'",
+      created_at: TIME,
+      metadata: "'{}'",
+    }),
+    rows("stored_skills", 1, { ...skill, id: "'asked'", name: "'asked'", created_us: "0" }),
+    rows("stored_skills", MANY, {
+      ...skill,
+      id: "'s' || value",
+      name: "'n' || value",
+      created_us: "value + 1",
+    }),
+    rows("api_keys", MANY, {
+      id: "'key_' || printf('%04x', value)",
+      hash: "value",
+      prefix: "'p'",
+      tenant: "iif(value < 3, 't', 'other')",
+      scopes: "'invoke'",
+      created_at: TIME,
+    }),
+    rows("workflow_runs", 2, { ...workflow, id: "'asked' || value", status: "'failed'" }),
+    rows("workflow_runs", MANY, { ...workflow, id: "'w' || value", status: "'completed'" }),
+    // Files whose bytes a sweep has removed: only their rows are left.
+    rows("stored_files", MANY, {
+      ...file,
+      id: "'f' || value",
+      size: "1",
+      stored: "2",
+      created_us: "value",
+      expires_ms: String(NOW - DAY_MS),
+    }),
+  ]);
+});
+
+const filtered = (filter: Partial<typeof ANY> | { [name: string]: string }) => (database: D1Database) =>
+  listIndexedRuns(of(database), { ...PAGE, ...ANY, ...filter });
+
+describe("a list reads the rows that it shows", () => {
+  it.each<[what: string, list: (database: D1Database) => Promise<{ data: unknown[] }>, shown: number]>([
+    ["runs of a session", filtered({ session: "asked" }), 3],
+    ["runs of no session", filtered({ session: "none" }), 0],
+    ["runs of a skill", filtered({ name: "asked" }), 3],
+    ["runs that wait for an approval", filtered({ state: "awaiting_approval" }), 3],
+    ["runs that run", filtered({ state: "running" }), 2],
+    ["runs that are idle", filtered({ state: "idle" }), 0],
+    [
+      "containers",
+      (database) =>
+        listSessionsBy(of(database), {
+          from: "container_01",
+          to: "container_02",
+          name: null,
+          limit: 10,
+          after: null,
+        }),
+      3,
+    ],
+    [
+      "keys of a tenant",
+      (database) => listKeys(of(database).env, { tenant: "t", limit: 10, cursor: null }),
+      3,
+    ],
+    [
+      "workflow runs of a status",
+      (database) => listWorkflowRuns(of(database), { ...PAGE, status: "failed" }),
+      2,
+    ],
+  ])("%s", async (_, list, shown) => {
+    const counting = countingDatabase(DB);
+    expect((await list(counting.DB)).data).toHaveLength(shown);
+    expect(counting.read("tenant = ?")).toBeLessThan(FEW);
+  });
+});
+
+describe("what reads only what it asks for", () => {
+  it.each(["asked", "n3", "none"])("a stored skill by its name: %s", async (name) => {
+    const counting = countingDatabase(DB);
+    expect(await findSkillNamed(of(counting.DB), name)).toBe({ asked: "asked", n3: "s3", none: null }[name]);
+    expect(counting.read("stored_skills")).toBeLessThan(FEW);
+  });
+
+  it("the room for one more file: files that are no longer stored", async () => {
+    const counting = countingDatabase(DB);
+    const file = { filename: "a", mime: "text/plain", size: 5, purpose: "p", downloadable: false };
+    const added = { ...file, id: "new", expires_ms: null, created_ms: NOW };
+    expect(await addFile(of(counting.DB), added, 5)).toBe(true);
+    expect(await addFile(of(counting.DB), { ...added, id: "more" }, 9)).toBe(false);
+    expect(counting.read("stored_files")).toBeLessThan(FEW);
+  });
+
+  it("a sweep of files: those that it removed before", async () => {
+    const counting = countingDatabase(DB);
+    await sweepFileRows(of(counting.DB).env, () => Promise.reject(new RangeError("nothing is due")), NOW);
+    expect(counting.read("SELECT tenant, id FROM stored_files")).toBeLessThan(FEW);
+  });
+
+  it("a sweep of uploads: runs that have ended since", async () => {
+    const old = NOW - 40 * DAY_MS;
+    await DB.batch([
+      rows("runs", MANY, {
+        tenant: "'u'",
+        id: "'r' || value",
+        kind: "'run'",
+        input_tokens: "0",
+        output_tokens: "0",
+        cost_usd: "0",
+        state: "'done'",
+        created_at: at(old),
+        settled_at: at(old),
+      }),
+      rows("uploaded_records", 1, { digest: "'loose'", tenant: "'u'", loose_ms: String(old) }),
+    ]);
+    const counting = countingDatabase(DB);
+    await sweepUploads(of(counting.DB).env, NOW);
+    expect(counting.read("uploaded_records")).toBeLessThan(FEW);
+    expect(await DB.prepare("SELECT * FROM uploaded_records").all()).toMatchObject({ results: [] });
+  });
+});
