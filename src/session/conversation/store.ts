@@ -20,8 +20,10 @@ import { CONVERSATION_STEPS, NEWEST_SESSION, OPTIONAL_TABLES, type OptionalTable
 /** The most events, and bytes of events, per read. */
 const EVENT_BATCH = 200;
 const EVENT_BYTES = 1024 * 1024;
-/** The last event stays in memory if it has at most this many bytes. */
+/** The last row of events stays in memory if it has at most this many bytes. */
 const KEPT_BYTES = 64 * 1024;
+/** So do the rows before it while all together have at most this many: everyone who follows wants them. */
+const TAIL_BYTES = 16 * 1024;
 /** The fold is stored after this many rows of records, so that a wake-up reads few rows. */
 const CHECKPOINT_EVERY = 64;
 /** Version of the shape of the stored fold. A fold of another version is rebuilt from the records. */
@@ -54,11 +56,19 @@ interface KnownRequest {
   answer: string;
 }
 
+/** Events that were stored together. */
+interface EventRow {
+  /** Number of the last event before them. */
+  after: number;
+  events: readonly RunEvent[];
+  bytes: number;
+}
+
 /** Content of the tables, read or written since the last failed transaction. */
 interface Known {
   session?: SessionRow | null;
-  /** The event that was stored last, with its number. */
-  lastEvent?: { seq: number; event: RunEvent };
+  /** The rows of events that were stored last, without a gap. */
+  lastEvents?: EventRow[];
   /** Number of the last row that the stored fold includes. */
   checkpointAt?: number;
 }
@@ -246,11 +256,14 @@ export class ConversationStore {
 
   /** Stores events as one row; returns the number of the last, counted from 1. */
   appendEvents(events: readonly RunEvent[]): number {
-    const event = events.at(-1);
-    if (event === undefined) return this.#events.last();
-    const seq = this.#events.last() + events.length;
+    if (events.length === 0) return this.#events.last();
+    const after = this.#events.last();
+    const seq = after + events.length;
     const bytes = this.#events.insert(seq, [...events]);
-    if (bytes <= KEPT_BYTES) this.#known.lastEvent = { seq, event };
+    const rows = [...(this.#known.lastEvents ?? []), { after, events: [...events], bytes }];
+    let total = rows.reduce((sum, row) => sum + row.bytes, 0);
+    while (total > (rows.length > 1 ? TAIL_BYTES : KEPT_BYTES)) total -= rows.shift()?.bytes ?? 0;
+    this.#known.lastEvents = rows;
     return seq;
   }
 
@@ -260,6 +273,13 @@ export class ConversationStore {
 
   /** The next events after number `after`; empty if there are none yet. */
   events(after: number): (RunEvent & { seq: number })[] {
+    const kept = this.#known.lastEvents ?? [];
+    const begin = kept[0]?.after ?? Number.POSITIVE_INFINITY;
+    if (after >= begin)
+      return kept
+        .flatMap(({ events }) => events)
+        .map((event, n) => ({ seq: begin + n + 1, ...event }))
+        .slice(after - begin);
     const found: (RunEvent & { seq: number })[] = [];
     let bytes = 0;
     for (const row of this.#events.after(after)) {
@@ -276,7 +296,8 @@ export class ConversationStore {
 
   event(seq: number): RunEvent | null {
     // A caller that waits for a run's end asks for an event that was stored a moment ago.
-    if (this.#known.lastEvent?.seq === seq) return this.#known.lastEvent.event;
+    const kept = this.#known.lastEvents?.find(({ after, events }) => after + events.length === seq);
+    if (kept !== undefined) return kept.events.at(-1) ?? null;
     for (const row of this.#events.after(seq - 1)) {
       return (row.ok ? row.value[row.value.length - 1 - (row.seq - seq)] : null) ?? null;
     }

@@ -35,6 +35,11 @@ export class Delegates {
   readonly #begun = new Set<string>();
   /** How often a task has asked to be noted. */
   #asked = 0;
+  /**
+   * The delegated runs under way, and the value of `ConversationStore.forgotten` when they were read. Only this class
+   * writes the table, which also has a row for each one that has ended.
+   */
+  #known: { at: number; live: Map<string, DelegateRow> } | null = null;
 
   constructor(conversation: Conversation, workflow: Workflow) {
     this.#conversation = conversation;
@@ -104,7 +109,7 @@ export class Delegates {
     const asked = this.#asked;
     // A late report about a task's earlier run may say that the task is over, so those are asked if the others know nothing.
     for (const over of [0, 1]) {
-      const children = this.#rows().filter((row) => row.over === over);
+      const children = this.#rows(over);
       if (runs.every((run) => this.#begun.has(run))) return;
       const answers = await Promise.all(
         children.map(({ child }) =>
@@ -129,7 +134,8 @@ export class Delegates {
   remove({ child, task_run, over }: TaskOperations["undelegate"]["in"]): void {
     this.#conversation.together(() => {
       this.#return({ task_run, spent: { tokens: 0, cost_usd: 0 } });
-      if (over) this.#tables.exec("delegate", "UPDATE delegate SET over = 1 WHERE child = ?", child);
+      const row = over ? this.#row(child) : undefined;
+      if (row !== undefined) this.#put({ ...row, over: 1 });
     });
   }
 
@@ -137,17 +143,18 @@ export class Delegates {
   #note(child: string, run_id: string | null): void {
     const { store } = this.#conversation.log;
     const session = this.#conversation.id;
-    const known = this.#rows();
-    const before = known.find((row) => row.child === child);
-    const live = known.filter(({ over }) => over === 0);
-    if (before?.over !== 0 && live.length >= MOST_LIVE)
+    const before = this.#row(child);
+    if (before?.over !== 0 && this.#live().length >= MOST_LIVE)
       throw new TooManyDelegated({ session, limit: MOST_LIVE });
     this.#put({ child, run: run_id, relayed: before?.relayed ?? 0, over: 0 });
     if (before === undefined) store.addChild(child);
   }
 
   #put(row: DelegateRow): void {
+    const live = this.#underWay();
     this.#tables.insert("delegate", { ...row }, "INSERT OR REPLACE");
+    if (row.over === 0) live.set(row.child, row);
+    else live.delete(row.child);
   }
 
   /** Stores the child's new events, together with the number of the last one. */
@@ -184,12 +191,23 @@ export class Delegates {
     return run === null ? undefined : { child, run, relayed: 0, over: 0 };
   }
 
-  #rows(): DelegateRow[] {
-    return this.#tables.exec("delegate", "SELECT child, run, relayed, over FROM delegate");
+  #rows(over: number): DelegateRow[] {
+    return this.#tables.exec(
+      "delegate",
+      "SELECT child, run, relayed, over FROM delegate WHERE over = ?",
+      over,
+    );
   }
 
   #live(): DelegateRow[] {
-    return this.#rows().filter(({ over }) => over === 0);
+    return [...this.#underWay().values()];
+  }
+
+  #underWay(): Map<string, DelegateRow> {
+    const at = this.#conversation.log.store.forgotten;
+    if (this.#known?.at !== at)
+      this.#known = { at, live: new Map(this.#rows(0).map((row) => [row.child, row])) };
+    return this.#known.live;
   }
 
   /** Whether the run above was cancelled or failed, or its session was closed. */

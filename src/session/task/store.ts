@@ -81,7 +81,7 @@ export class TaskStore {
     const { tables, long } = this.#store;
     const before = this.row();
     // The first action can no longer be derived from the row, so it is stored.
-    if (before !== null && this.#storedCycles().length === 0) this.addCycle(firstCycle(before));
+    if (before !== null && this.#lastCycle() === 0) this.addCycle(firstCycle(before));
     tables.exec("task", "DELETE FROM task");
     const { reported, thrown, settings, artifacts, ...plain } = row;
     tables.insert("task", {
@@ -108,7 +108,7 @@ export class TaskStore {
 
   /** Stores an action after the first one. Call it after `put`. */
   addCycle(cycle: Cycle): void {
-    this.#store.tables.insert("task_cycle", { seq: this.#storedCycles().length + 1, ...cycle });
+    this.#store.tables.insert("task_cycle", { seq: this.#lastCycle() + 1, ...cycle });
   }
 
   /** Oldest first. */
@@ -116,6 +116,12 @@ export class TaskStore {
     const stored = this.#storedCycles();
     const row = stored.length === 0 ? this.row() : null;
     return row === null ? stored : [firstCycle(row)];
+  }
+
+  /** Number of the last stored action; 0: none is stored. */
+  #lastCycle(): number {
+    const query = "SELECT coalesce(max(seq), 0) AS n FROM task_cycle";
+    return this.#store.tables.exec<{ n: number }>("task_cycle", query)[0]?.n ?? 0;
   }
 
   #storedCycles(): Cycle[] {
