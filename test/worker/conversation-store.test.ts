@@ -69,3 +69,39 @@ it("has nothing before its first row and after its removal, and reads no table t
     expect(asked()).toEqual(nothing);
   });
 });
+
+it("to find the last records that fit reads no others", async () => {
+  await inWorld({ replies: ["one"] }, async (world) => {
+    await world.open();
+    await world.run("r1", "go");
+    const { store, storage } = world;
+    const first = store.lastRecord() + 1;
+    const at = { v: 1, at: 1 } as const;
+    for (let n = 0; n < 300; n++)
+      store.appendRecords([
+        { ...at, type: "feedback_received", feedback: { kind: "note", content: `${n}`.padEnd(100, ".") } },
+      ]);
+    const { size } = storage.sql
+      .exec<{ size: number }>("SELECT length(data) AS size FROM records ORDER BY id DESC LIMIT 1")
+      .one();
+    const exec = storage.sql.exec.bind(storage.sql);
+    const cursors: { rowsRead: number }[] = [];
+    const value = (query: string, ...values: unknown[]) => {
+      const cursor = exec(query, ...values);
+      cursors.push(cursor);
+      return cursor;
+    };
+    Object.defineProperty(storage.sql, "exec", { value, configurable: true });
+    const last = (bytes: number): [records: number, whole: boolean] => {
+      const { records, whole } = store.lastRecords(first - 1, bytes);
+      return [[...records].length, whole];
+    };
+    expect([last(0), last(5 * size), last(5 * size + 1)]).toEqual([
+      [1, false],
+      [5, false],
+      [5, false],
+    ]);
+    expect(cursors.reduce((sum, { rowsRead }) => sum + rowsRead, 0)).toBeLessThan(50);
+    expect(last(300 * size)).toEqual([300, true]);
+  });
+});

@@ -1,6 +1,7 @@
 /** What lists and lookups in D1 read: the rows that they show, however many rows there are. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { listKeys } from "../../src/auth/key-store.ts";
+import { itemsAfter } from "../../src/registry/conversations/rows.ts";
 import { addFile, sweepFileRows } from "../../src/registry/stored-files/rows.ts";
 import { findSkillNamed } from "../../src/registry/stored-skills/rows.ts";
 import { sweepUploads } from "../../src/registry/sweep-uploads.ts";
@@ -41,6 +42,7 @@ beforeAll(async () => {
   await listIndexedRuns(owner, { ...PAGE, ...ANY });
   await listKeys(env, { tenant: "t", limit: 1, cursor: null });
   await listWorkflowRuns(owner, { ...PAGE, status: null });
+  await itemsAfter(owner, "none", 0);
   const run = { tenant: "'t'", kind: "'run'", input_tokens: "0", output_tokens: "0", cost_usd: "0" };
   const done = { ...run, state: "'done'", settled_at: TIME };
   const file = { tenant: "'t'", filename: "''", mime: "''", purpose: "''", downloadable: "0" };
@@ -195,4 +197,29 @@ describe("what reads only what it asks for", () => {
     expect(counting.read("uploaded_records")).toBeLessThan(FEW);
     expect(await DB.prepare("SELECT * FROM uploaded_records").all()).toMatchObject({ results: [] });
   });
+});
+
+it.each([
+  ["short ones in two", 1500, 10, [1000, 500]],
+  ["long ones by their length", 40, 200_000, [21, 19]],
+  ["as many as fit in one", 3, 10, [3]],
+])("the items of a conversation are read many at a time: %s", async (_, n, length, found) => {
+  const conversation = `conv_${n}_${length}`;
+  await DB.batch([
+    rows("conversation_items", n, {
+      tenant: "'t'",
+      conversation: `'${conversation}'`,
+      seq: "value + 1",
+      id: "'item' || value",
+      item: `'{"n":' || value || ',"text":"' || replace(hex(zeroblob(${length / 2})), '00', 'xx') || '"}'`,
+    }),
+  ]);
+  const read: unknown[][] = [];
+  for (let after: number | null = 0; after !== null; ) {
+    const { items, next } = await itemsAfter(of(DB), conversation, after);
+    read.push(items.map((item) => item.n));
+    after = next;
+  }
+  expect(read.map(({ length: items }) => items)).toEqual(found);
+  expect(read.flat()).toEqual(Array.from({ length: n }, (_, i) => i));
 });

@@ -119,6 +119,38 @@ export async function listItems(
   page: PageWanted,
 ): Promise<{ items: JsonObject[]; next: number | null }> {
   const { data, has_more } = await own(owner).page(itemShape, [ITEMS, [conversation]], ["seq"], page);
+  return readItems(owner, data, has_more);
+}
+
+/** The most items, and characters of rows, that one statement reads of a conversation that goes to a model. */
+const MOST_AT_ONCE = 1000;
+const CHARACTERS_AT_ONCE = 4 * 1024 * 1024;
+
+/**
+ * The items after a `seq`, oldest first: as many as one statement may read.
+ * @returns as `listItems`
+ */
+export async function itemsAfter(
+  owner: Owner,
+  conversation: string,
+  after: number,
+): Promise<{ items: JsonObject[]; next: number | null }> {
+  const sums =
+    `SELECT seq, id, item, sum(length(item)) OVER (ORDER BY seq) - length(item) AS before FROM conversation_items
+    WHERE tenant = ?1 AND conversation = ?2 AND seq > ?3 ORDER BY seq LIMIT ?4` as const;
+  const query = `SELECT seq, id, item FROM (${sums}) WHERE before < ?5 ORDER BY seq` as const;
+  const wanted = [conversation, after, MOST_AT_ONCE, CHARACTERS_AT_ONCE];
+  const rows = await own(owner).rows(itemShape, query, wanted);
+  const read = rows.reduce((sum, { item }) => sum + item.length, 0);
+  return readItems(owner, rows, rows.length === MOST_AT_ONCE || read >= CHARACTERS_AT_ONCE);
+}
+
+/** The items of rows, until their bytes exceed those of a page. @param has_more whether rows may follow these */
+async function readItems(
+  owner: Owner,
+  data: readonly z.output<typeof itemShape>[],
+  has_more: boolean,
+): Promise<{ items: JsonObject[]; next: number | null }> {
   const items: JsonObject[] = [];
   let bytes = 0;
   for (const [n, { seq, item }] of data.entries()) {

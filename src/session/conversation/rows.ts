@@ -106,12 +106,17 @@ export class Rows<T> {
    * all fit.
    */
   fitting(after: number, bytes: number): number {
-    if (after >= this.last()) return after;
-    const { seq, above } = this.#key;
-    const sizes = `SELECT ${seq} AS seq, sum(sum(length(data))) OVER (ORDER BY ${seq} DESC) AS total
-      FROM ${this.#table} WHERE ${above} GROUP BY ${seq}`;
-    const query = `SELECT coalesce(max(seq), ?1) AS n FROM (${sizes}) WHERE total > ?2 AND seq < ?3`;
-    return this.#sql.exec<{ n: number }>(query, after, bytes, this.last()).one().n;
+    const last = this.last();
+    if (after >= last) return after;
+    const { seq, above, newest } = this.#key;
+    const query = `SELECT ${seq}, length(data) FROM ${this.#table} WHERE ${above} ORDER BY ${newest}`;
+    let total = 0;
+    // The rows that do not fit are not read.
+    for (const row of this.#sql.exec(query, after).raw<[seq: number, size: number]>()) {
+      total += row[1];
+      if (total > bytes && row[0] < last) return row[0];
+    }
+    return after;
   }
 
   /** Numbers of the rows up to `until` that are shorter than 4 KiB and whose JSON contains this text, the last first. */

@@ -3,15 +3,15 @@ import { CallNotFound } from "../../../errors/llm.ts";
 import { wrong } from "../../../llm/members.ts";
 import { checkOutputs } from "../../../llm/openai-api/response-items.ts";
 import type { ResponsesAsk } from "../../../llm/openai-api/response-request.ts";
-import { findConversation, listItems } from "../../../registry/conversations/rows.ts";
+import { findConversation, itemsAfter } from "../../../registry/conversations/rows.ts";
 import type { JsonObject } from "../../../skill/manifest.ts";
 import type { RequestContext } from "../../context.ts";
 import { MAX_MODEL_BODY_BYTES } from "../../operations.ts";
 import { responseOf, storedItems } from "./ids.ts";
 import { itemsUpTo, outputOf } from "./stored.ts";
 
-/** The most items of a conversation that one read fetches. */
-const PAGE = 20;
+/** Responses that are asked at once. */
+const AT_ONCE = 20;
 /** The most responses of whose items a request may name some: each costs two calls of an object, and calls are limited. */
 const MOST_NAMED = 400;
 
@@ -30,14 +30,13 @@ export async function historyOf(
     throw new CallNotFound({ what: "conversation", id: conversation });
   const items: JsonObject[] = [];
   let length = 0;
-  for (let after: number[] | null = null; ; ) {
-    const page = { limit: PAGE, after, ascending: true };
-    const read = await listItems(context, conversation, page);
+  for (let after = 0; ; ) {
+    const read = await itemsAfter(context, conversation, after);
     for (const item of read.items) length += JSON.stringify(item).length;
     if (length > MAX_MODEL_BODY_BYTES) throw tooLong("conversation");
     items.push(...read.items);
     if (read.next === null) return items;
-    after = [read.next];
+    after = read.next;
   }
 }
 
@@ -98,8 +97,10 @@ async function outputItems(
 ): Promise<Map<string, { item: JsonObject; length: number }>> {
   const items = new Map<string, { item: JsonObject; length: number }>();
   let length = 0;
-  for (let from = 0; from < responses.length; from += PAGE) {
-    const outputs = await Promise.all(responses.slice(from, from + PAGE).map((id) => outputOf(context, id)));
+  for (let from = 0; from < responses.length; from += AT_ONCE) {
+    const outputs = await Promise.all(
+      responses.slice(from, from + AT_ONCE).map((id) => outputOf(context, id)),
+    );
     for (const item of outputs.flat()) {
       const size = JSON.stringify(item).length;
       length += size;
