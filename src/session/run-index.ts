@@ -130,7 +130,10 @@ interface RunFilter extends Wanted, Columns {
   stages: boolean;
 }
 
-/** The condition that excludes the runs of workflow stages: run and session of a stage have the same digits. */
+/**
+ * The condition that excludes the runs of workflow stages: run and session of a stage have the same digits. An index has
+ * the other runs: its condition is the same.
+ */
 const NO_STAGE = "(session IS NULL OR substr(session, 1, 4) <> 'wfs_' OR id <> 'run_' || substr(session, 5))";
 
 /** The states of runs that have not ended. An index has only their runs, so a query must say so. */

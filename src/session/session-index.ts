@@ -5,16 +5,20 @@
 import * as z from "zod/mini";
 import SESSIONS from "../../migrations/0004_sessions.sql?raw";
 import OF_CONTAINERS from "../../migrations/0019_sessions_of_containers.sql?raw";
+import WITHOUT_STAGES from "../../migrations/0033_sessions_without_stages.sql?raw";
 import { matching, type OwnTables, ownTables, Tables } from "../database.ts";
 import type { Bindings, Owner } from "../env.ts";
 import type { Page, PageWanted } from "../list-page.ts";
 import { type NewestFirst, newestFirst, type Wanted } from "./newest-first.ts";
 import { type SessionEntry, sessionRowShape } from "./session-entry.ts";
 
-/** The condition that selects sessions in which stages of workflow runs ran, by id and owner. */
+/**
+ * The condition that selects sessions in which stages of workflow runs ran, by id and owner. An index has the others: its
+ * condition is the same.
+ */
 const OF_STAGE = `(substr(id, 1, 4) = 'wfs_' AND (parent_id IS NOT NULL OR json_extract(metadata, '$.workflow_run_id') IS NOT NULL))`;
 
-const own = (owner: Owner): OwnTables => ownTables(owner, SESSIONS);
+const own = (owner: Owner): OwnTables => ownTables(owner, SESSIONS + WITHOUT_STAGES);
 
 /** The most rows of a statement: their metadata of at most 16,384 characters each fit into a value of 2 MB, however escaped. */
 export const ROWS_AT_ONCE = 20;
@@ -74,8 +78,8 @@ export function listSessions(
   owner: Owner,
   { stages, ...page }: Wanted & { stages: boolean },
 ): Promise<NewestFirst<SessionEntry>> {
-  const query = `${SELECT} AND (?2 OR NOT ${OF_STAGE})` as const;
-  return newestFirst(own(owner), sessionRowShape, [query, [Number(stages)]], page);
+  const query = `${SELECT} ${stages ? "" : `AND NOT ${OF_STAGE}`}` as const;
+  return newestFirst(own(owner), sessionRowShape, [query, []], page);
 }
 
 /**

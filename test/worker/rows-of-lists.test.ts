@@ -6,7 +6,7 @@ import { addFile, sweepFileRows } from "../../src/registry/stored-files/rows.ts"
 import { findSkillNamed } from "../../src/registry/stored-skills/rows.ts";
 import { sweepUploads } from "../../src/registry/sweep-uploads.ts";
 import { listIndexedRuns } from "../../src/session/run-index.ts";
-import { listSessionsBy } from "../../src/session/session-index.ts";
+import { listSessions, listSessionsBy } from "../../src/session/session-index.ts";
 import { listWorkflowRuns } from "../../src/session/workflow/directory.ts";
 import { countingDatabase } from "./rows-read.ts";
 import { Client } from "./served.ts";
@@ -71,6 +71,21 @@ beforeAll(async () => {
       session: "'s' || value",
       created_at: TIME,
     }),
+    // The last ones are those of workflow stages, which lists leave out.
+    rows("runs", MANY, {
+      ...done,
+      id: "'run_' || value",
+      session: "'wfs_' || value",
+      created_at: "'2027' || value",
+    }),
+    rows("sessions", MANY, {
+      tenant: "'t'",
+      id: "'wfs_' || value",
+      state: "'active'",
+      created_at: "'2027' || value",
+      parent_id: "'w'",
+      metadata: "'{}'",
+    }),
     rows("sessions", 3, {
       tenant: "'t'",
       id: "'container_01' || value",
@@ -119,6 +134,12 @@ const filtered = (filter: Partial<typeof ANY> | { [name: string]: string }) => (
 
 describe("a list reads the rows that it shows", () => {
   it.each<[what: string, list: (database: D1Database) => Promise<{ data: unknown[] }>, shown: number]>([
+    ["runs without those of stages", filtered({}), 10],
+    [
+      "sessions without those of stages",
+      (database) => listSessions(of(database), { ...PAGE, stages: false }),
+      10,
+    ],
     ["runs of a session", filtered({ session: "asked" }), 3],
     ["runs of no session", filtered({ session: "none" }), 0],
     ["runs of a skill", filtered({ name: "asked" }), 3],
