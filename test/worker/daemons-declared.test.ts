@@ -1,5 +1,5 @@
 /** Daemons that skills declare, the sweep, and signed events. */
-import { createHmac } from "node:crypto";
+import { createHash, createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { sweepAll } from "../../src/http/sweep.ts";
 import { movePointer, storedPointer } from "../../src/registry/pointer.ts";
@@ -242,5 +242,24 @@ describe("a signed event", () => {
       const method = path.endsWith("wake") ? "POST" : "GET";
       expect((await keyed.fetch(path, { method, headers: good })).status).toBe(401);
     }
+  });
+
+  it("has the same address as one of the console, which needs no signature and counts as no guess of a key", async () => {
+    const id = await spawn({ secret_env: "WEBHOOK_SECRET", header: "X-Sig" });
+    const HULL_CONFIG = JSON.stringify({ rate_limit: null });
+    const shielded = new Client({ HULL_ADMIN_KEY: ADMIN, WEBHOOK_SECRET: SECRET, HULL_CONFIG });
+    shielded.env.SHIELD = { limit: async () => ({ success: false }) };
+    const hash = createHash("sha256").update(ADMIN).digest("hex");
+    const { signIns } = shielded.deployment;
+    const cookie = await signIns.seal(hash, Date.now());
+    const token = (await signIns.open(cookie, Date.now()))?.token ?? "";
+    const sent = await shielded.fetch(`https://hull.example/console/daemons/${id}/send`, {
+      method: "POST",
+      body: new URLSearchParams({ event: '{"n": 1}', token }),
+      headers: { cookie: `__Host-hull=${cookie}`, "sec-fetch-site": "same-origin" },
+    });
+    expect([sent.status, sent.headers.get("location")]).toEqual([303, `/console/daemons/${id}`]);
+    const unsigned = await shielded.fetch(`/daemons/${id}/events`, { method: "POST", body: "{}" });
+    expect(unsigned.status).toBe(429);
   });
 });

@@ -32,6 +32,7 @@ async function key(client: Client, tenant: string): Promise<{ id: string; author
   const made = await response.json<{ id: string; key: string }>();
   return { id: made.id, authorization: `Bearer ${made.key}` };
 }
+type LedgerStub = ReturnType<Client["env"]["LEDGER"]["get"]>;
 const ledger = ({ env }: Client, name: string) => env.LEDGER.get(env.LEDGER.idFromName(name));
 const post = (client: Client, path: string) => client.fetch(path, { method: "POST", body: "hi" });
 
@@ -118,6 +119,39 @@ describe("S73: the rate of a key", () => {
     const guessing = refusing(limited(601, 60));
     const headers = { authorization: `Bearer hull_${"x".repeat(43)}` };
     expect((await guessing.fetch("/skills", { headers })).status).toBe(429);
+  });
+
+  it("knows the newest budget, even if an older answer of the ledger arrives later", async () => {
+    const client = new Client();
+    const { LEDGER } = client.env;
+    const [told, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const late = async (...[stub, ...charges]: [LedgerStub, ...Parameters<LedgerRpc["record"]>]) => {
+      const answer = await stub.record(...charges);
+      told.resolve();
+      await gate.promise;
+      return answer;
+    };
+    client.env.LEDGER = new Proxy(LEDGER, {
+      get: (target, name) => {
+        if (name !== "get") return Reflect.get(target, name).bind(target);
+        return (id: DurableObjectId) => {
+          const stub = LEDGER.get(id);
+          const record = (...charges: Parameters<LedgerRpc["record"]>) => late(stub, ...charges);
+          return new Proxy(stub, {
+            get: (_, method) => (method === "record" ? record : Reflect.get(stub, method)),
+          });
+        };
+      },
+    });
+    const first = await client.open("/skills/cat", { method: "POST", body: "hi" });
+    await told.promise;
+    const headers = { "content-type": "application/json" };
+    const body = JSON.stringify({ window: "total", max_output_tokens: 0 });
+    expect((await client.fetch("/budgets/tenant", { method: "PUT", headers, body })).status).toBe(201);
+    gate.resolve();
+    await first.settled();
+    expect((await post(client, "/skills/cat")).status).toBe(402);
+    expect((await client.fetch("/budgets/tenant", { method: "DELETE" })).status).toBe(204);
   });
 
   it("waits for no ledger where nothing is limited", async () => {

@@ -8,7 +8,10 @@ const ACCEPT = "text/html,application/xhtml+xml,*/*;q=0.8";
 const keyed = new Client({ HULL_ADMIN_KEY: ADMIN });
 
 beforeAll(() => new Client().publish({ cat: mockSkill("cat") }));
-afterEach(() => vi.restoreAllMocks());
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
 
 const form = (path: string, fields: Record<string, string>, headers: Record<string, string> = {}) =>
   keyed.fetch(AT + path, {
@@ -26,6 +29,21 @@ const cookieOf = (response: Response): string => response.headers.get("set-cooki
 const signedIn = async (key = ADMIN): Promise<string> =>
   cookieOf(await form("/console/sign-in", { key, next: "/" }));
 const code = async (response: Response) => [response.status, (await response.json<{ code: string }>()).code];
+
+/** Opens a session with a cookie and follows its events, with fake intervals. @returns the cookie's token, the stream's text */
+async function follows(cookie: string, id: string): Promise<{ token: string; followed: Promise<string> }> {
+  const { signIns } = keyed.deployment;
+  const token = (await signIns.open(cookie.slice("__Host-hull=".length), Date.now()))?.token ?? "";
+  const opened = await keyed.fetch(`${AT}/sessions`, {
+    method: "POST",
+    body: JSON.stringify({ id }),
+    headers: { cookie, "x-hull-form-token": token },
+  });
+  expect(opened.status).toBe(201);
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  const { body } = await keyed.stream(`${AT}/sessions/${id}/events`, { headers: { cookie } });
+  return { token, followed: new Response(body).text().catch(() => "broken off") };
+}
 
 async function make(...scopes: string[]): Promise<{ id: string; key: string }> {
   const response = await keyed.fetch("/admin/keys", {
@@ -143,18 +161,7 @@ describe("a browser", () => {
     const there = async (): Promise<number> =>
       (await elsewhere.fetch(`${AT}/skills`, { headers: { cookie: copied } })).status;
     expect(await there()).toBe(200);
-    const { signIns } = keyed.deployment;
-    const open = await signIns.open(copied.slice("__Host-hull=".length), Date.now());
-    const token = open?.token ?? "";
-    const opened = await keyed.fetch(`${AT}/sessions`, {
-      method: "POST",
-      body: JSON.stringify({ id: "followed" }),
-      headers: { cookie: copied, "x-hull-form-token": token },
-    });
-    expect(opened.status).toBe(201);
-    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
-    const { body } = await keyed.stream(`${AT}/sessions/followed/events`, { headers: { cookie: copied } });
-    const followed = new Response(body).text().catch(() => "broken off");
+    const { token, followed } = await follows(copied, "followed");
     await vi.advanceTimersByTimeAsync(5000);
     expect(await Promise.race([followed, "goes on"])).toBe("goes on");
     await form("/console/sign-out", { token }, { cookie: copied });
@@ -165,6 +172,17 @@ describe("a browser", () => {
     expect((await get("/skills", other)).status).toBe(200);
     vi.spyOn(Date, "now").mockReturnValue(Date.now() + 10_001);
     expect(await there()).toBe(401);
+  });
+
+  it("attack: a stream of events ends once its cookie is too old", async () => {
+    const { followed } = await follows(await signedIn(), "followed-for-long");
+    const until = Date.now() + 12 * 60 * 60 * 1000;
+    const clock = vi.spyOn(Date, "now").mockReturnValue(until - 60_000);
+    await vi.advanceTimersByTimeAsync(5000);
+    expect(await Promise.race([followed, "goes on"])).toBe("goes on");
+    clock.mockReturnValue(until);
+    await vi.advanceTimersByTimeAsync(5000);
+    expect(await followed).toBe("broken off");
   });
 
   it("removes notes of cookies that are too old by now when it signs out", async () => {

@@ -148,6 +148,19 @@ describe("a served skill", () => {
     await client.fetch("/llm/mocks", { method: "DELETE" });
   });
 
+  it("may repeat a call with the same result: Hull makes each call, and adds no remark", async () => {
+    const again = { tool_calls: [{ name: "count_words", arguments: { text: "one" } }] };
+    await post("/llm/mocks", Array(5).fill(again));
+    const headers = { accept: "text/event-stream" };
+    const events = await readEvents(
+      await client.fetch("/skills/count-words", { method: "POST", body: "one", headers }),
+    );
+    const results = events.filter(({ event }) => event === "tool_result");
+    expect(results.map(({ data }) => data.status)).toEqual(Array(5).fill("ok"));
+    const text = events.map(({ data }) => data.text ?? "").join("");
+    expect([text.includes('{"count":1}'), text.includes("[hull:")]).toEqual([true, false]);
+  });
+
   it("refuses calls that need an approval, since no person can give it", async () => {
     const approvals = { skills: { risky: "dangerous" } };
     const careful = new Client({ HULL_ENV: "local", HULL_CONFIG: JSON.stringify({ approvals }) });

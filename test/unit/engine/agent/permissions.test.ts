@@ -64,6 +64,18 @@ it("identical calls of one turn: the host is asked once for what its grant cover
   expect([hooks.length, executed.length]).toEqual([1, 2]);
 });
 
+it("an approval that nobody gives waits until its time, and is refused at that moment", async () => {
+  const spec = { tools: [edit], ...policies({ approval_policy: { require_approval: ["edit"] } }) };
+  const asked = await play({ spec, replies: [call()] });
+  const until = asked.step.type === "wait" ? (asked.step.until ?? 0) : 0;
+  const later = (now: number) => play({ spec, replies: ["end"], state: asked.state, now: () => now });
+  const [early, late] = [await later(until - 1), await later(until)];
+  expect([becomes(early), becomes(late)]).toEqual(["awaiting_approval", "edit"]);
+  expect(late.requests[0] && toolTexts(late.requests[0])).toEqual([
+    expect.stringContaining("Nobody approved it in time."),
+  ]);
+});
+
 describe("a grant for the session is of its own kind", () => {
   const approved = (state: AgentState): AgentState => {
     const asked = state.run?.calls[0]?.approval?.id ?? "";
