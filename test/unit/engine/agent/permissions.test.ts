@@ -50,6 +50,47 @@ it.each<[string, Json, JsonObject[], number]>([
   expect([hooks.length, executed.length]).toEqual([times, answer === false ? 0 : args.length]);
 });
 
+it.each<[becomes: string, permissions: JsonObject, args: JsonObject]>([
+  ["edit", { deny: { edit: true } }, {}],
+  ["runs", { deny: { edit: false, "*": ["/etc/*"] } }, { path: "/src/a" }],
+  ["edit", { deny: { edit: false, "e*": ["/etc/*"] } }, { path: "/etc/a" }],
+  ["edit", { deny: { edit: ["*[7]*"] } }, { lines: [7] }],
+  ["edit", { deny: { edit: "yes" } }, {}],
+  ["runs", { deny: { edit: "no", other: "yes" } }, {}],
+  ["edit", { deny: { edit: "no" }, allow: { edit: "no" } }, {}],
+  ["runs", { deny: { edit: "no" }, allow: { edit: "yes" } }, {}],
+  ["edit", { deny: { edit: "yes" }, allow: { edit: "yes" } }, {}],
+  ["edit", { allow: ["other", 7] }, {}],
+  ["runs", { allow: ["e*"] }, {}],
+  ["runs", { allow: [], deny: [] }, {}],
+  ["runs", { allow: {}, deny: {} }, {}],
+])("%s: a call under the permissions %j with the arguments %j", async (expected, permissions, args) => {
+  const spec = { tools: [edit], ...policies({ permissions }) };
+  const hooks = { yes: () => true, no: () => false };
+  expect(becomes(await play({ spec, replies: [call(args), "end"], hooks }))).toBe(expected);
+});
+
+it.each<[becomes: string, answer: Json]>([
+  ["runs", true],
+  ["runs", "once"],
+  ["runs", "session"],
+  ["runs", { grant: true }],
+  ["runs", { grant: "once" }],
+  ["runs", { grant: "session" }],
+  ["edit", false],
+  ["edit", "yes"],
+  ["edit", null],
+  ["edit", { grant: false, reason: "" }],
+  ["edit", { grant: "for ever", reason: 7 }],
+  ["edit", [true]],
+])("%s: a refused call whose escalation is answered %j", async (expected, answer) => {
+  const spec = { tools: [edit], ...policies(refused()) };
+  const played = await play({ spec, replies: [call(), "end"], hooks: asks(answer) });
+  expect(becomes(played)).toBe(expected);
+  const [shown = ""] = played.requests[1] === undefined ? [] : toolTexts(played.requests[1]);
+  expect(shown).toMatch(expected === "runs" ? /^ok$/ : /denied by the run's permissions\."/);
+});
+
 it("identical calls of one turn: the host is asked once for what its grant covers", async () => {
   const host = () => ({ decision: "approve", scope: "session" });
   const spec = {
