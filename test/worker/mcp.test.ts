@@ -42,6 +42,14 @@ const named = (method: string, name?: string, version = MODERN): Headers => ({
 const read = async (response: Response) => ({ status: response.status, ...(await response.json<Rpc>()) });
 
 describe("every revision", () => {
+  it("a client that names no version opens nothing", async () => {
+    for (const params of [{}, { protocolVersion: 1 }]) {
+      const refused = await send(rpc("initialize", { ...params, capabilities: {} }));
+      expect(refused.headers.get("mcp-session-id")).toBeNull();
+      expect(await read(refused)).toMatchObject({ id: 7, error: { code: -32602 } });
+    }
+  });
+
   it.each([
     ["2025-11-25", "2025-11-25"],
     ["2025-06-18", "2025-06-18"],

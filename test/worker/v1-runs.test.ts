@@ -110,6 +110,28 @@ it.each<[string, string, Record<string, string>]>([
   expect((await asked({ type: "anthropic", skill_id: "pdf" })).status).toBe(503);
 });
 
+it("the input of a stored response is listed in either order; its events after what is no number are refused", async () => {
+  const input = ["one", "two", "three"].map((content) => ({ role: "user", content }));
+  const client = new Client({ HULL_ENV: "local" });
+  const made = await client.post("/v1/responses", { model: "mock", input });
+  const { id } = await made.json<{ id: string }>();
+  const listed = async (query: string): Promise<string[]> => {
+    const page = await client.fetch(`/v1/responses/${id}/input_items${query}`);
+    const { data } = await page.json<{ data: { content: { text: string }[] }[] }>();
+    return data.map(({ content }) => content[0]?.text ?? "");
+  };
+  expect(await listed("?order=asc")).toEqual(["one", "two", "three"]);
+  expect(await listed("?order=desc&limit=2")).toEqual(["three", "two"]);
+  expect(await listed("")).toEqual(await listed("?order=desc"));
+  for (const after of ["x", "1.5", "-2"]) {
+    const refused = await client.fetch(`/v1/responses/${id}?stream=true&starting_after=${after}`);
+    expect([refused.status, await refused.json()]).toMatchObject([
+      400,
+      { error: { param: "starting_after" } },
+    ]);
+  }
+});
+
 it("a queued mock does not stand for a provider that knows the skill", async () => {
   await open.post("/llm/mocks", { text: "Well." });
   const asked = (skill: object) => open.post("/v1/messages", { ...ask, container: { skills: [skill] } });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { discover } from "../../../src/tool/mcp/oauth/discovery.ts";
-import { hasNamedClient } from "../../../src/tool/mcp/oauth/login.ts";
+import { hasNamedClient, withCredentials } from "../../../src/tool/mcp/oauth/login.ts";
 
 const authority = { issuer: "https://auth.example/tenant", token_endpoint: "https://auth.example/token" };
 const client = { client_id: "hull", method: "client_secret_post" as const, configured: true };
@@ -33,3 +33,42 @@ test.each(["http://mcp.example/mcp", "https://10.0.0.7/mcp", "http://127.0.0.1:9
     expect({ ok: found.ok, asked }).toEqual({ ok: false, asked: [] });
   },
 );
+
+/** An answer of a token endpoint. */
+const answer = (status: number, body: object, headers: Record<string, string> = {}) =>
+  Response.json(body, { status, headers });
+
+test.each<[reason: string, final: boolean, answered: () => Response]>([
+  [
+    "answered with the error invalid_client (No such client.).",
+    true,
+    () => answer(400, { error: "invalid_client", error_description: "No such client." }),
+  ],
+  [
+    "answered with the error temporarily_unavailable.",
+    false,
+    () => answer(400, { error: "temporarily_unavailable" }),
+  ],
+  [
+    "does not accept the client's credentials (401).",
+    true,
+    () => answer(401, {}, { "www-authenticate": 'Basic realm="tokens"' }),
+  ],
+  ["gave an answer that Hull cannot use: ", false, () => answer(200, { token_type: "bearer" })],
+  [
+    "cannot be reached.",
+    false,
+    () => {
+      throw new TypeError("connection refused");
+    },
+  ],
+])("an authorization server that %s: %s is final", async (reason, final, answered) => {
+  const net = { loopback: false, fetch: async () => answered() };
+  const found = { as: authority, resource: "https://mcp.example/mcp", scope: null };
+  const login = await withCredentials(net, found, named);
+  expect(login).toEqual({
+    ok: false,
+    final,
+    reason: expect.stringContaining(`The authorization server ${reason}`),
+  });
+});

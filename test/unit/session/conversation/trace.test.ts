@@ -1,5 +1,6 @@
 /** The steps of a run for people. */
 import { expect, test } from "vitest";
+import type { AgentRecord } from "../../../../src/engine/agent/records.ts";
 import { tracePage } from "../../../../src/session/conversation/trace.ts";
 import { play, type Script, SPEC, skill, started, tool } from "../../engine/agent/harness.ts";
 
@@ -38,4 +39,23 @@ test("a call of a run with an unreadable beginning ends too", async () => {
   const { steps } = tracePage(records, { after: 0, limit: 100 });
   const ended = { ok: true, output: "ok", duration_ms: expect.any(Number) };
   expect(steps.filter(({ kind }) => kind === "tool")).toEqual([expect.objectContaining(ended)]);
+});
+
+test.each<["approve" | "deny", string | null, object]>([
+  ["approve", null, { ok: true, output: "approve, once" }],
+  ["deny", "Not on Fridays.", { ok: false, output: "Not on Fridays." }],
+])("an approval is a step that ends with its decision: %s, %j", async (decision, reason, ended) => {
+  const policies = { ...SPEC.policies, approval_policy: { require_approval: ["look"] } };
+  const spec = { tools: [tool("look")], policies };
+  const { run, records } = await play({ spec, replies: [{ calls: [["look", { at: "sky" }]] }] });
+  const shown = (more: AgentRecord[]) => {
+    const { steps } = tracePage([started(spec), ...records, ...more], { after: 0, limit: 100 });
+    return steps.filter(({ kind }) => kind === "approval");
+  };
+  const begun = { name: "look", input: { at: "sky" } };
+  expect(shown([])).toMatchObject([{ ...begun, ok: null, duration_ms: null }]);
+  const approval = run.calls[0]?.approval?.id ?? "";
+  const decided = { approval, decision, reason, scope: "once" as const };
+  const record: AgentRecord = { v: 1, at: 2e12, type: "approval_decided", run: run.spec.run_id, ...decided };
+  expect(shown([record])).toMatchObject([{ ...begun, ...ended, duration_ms: expect.any(Number) }]);
 });
