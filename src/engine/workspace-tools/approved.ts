@@ -6,7 +6,7 @@ import { type AllowedTool, allowedTools } from "../../skill/tool-names.ts";
 import { OWN_FOLDER } from "../agent/skill-text.ts";
 import type { AgentSkill, AgentTool } from "../agent/spec.ts";
 import { isNamed } from "./definitions.ts";
-import { type SimpleCommand, splitCommands } from "./shell-split.ts";
+import { type SimpleCommand, splitCommands, type Word } from "./shell-split.ts";
 
 /** Whether a call fits an entry of one of these active skills. */
 export function approvedBeforehand(
@@ -62,22 +62,28 @@ function partFits(entry: string, { words, assigns, writes }: SimpleCommand): boo
   const shown = pattern.endsWith(":*") ? pattern.slice(0, -2) : pattern;
   if (words.length === 0 || !words[0]?.plain) return false;
   if (writes.length > 0 && !shown.includes(">")) return false;
-  if (words.some(({ text }) => runsPrograms(words[0]?.text ?? "", text) && !shown.includes(optionOf(text))))
+  if (words.some((word) => runsPrograms(words[0]?.text ?? "", word) && !shown.includes(optionOf(word.text))))
     return false;
   const texts = words.map(({ text, raw, plain }) => (plain && !/[\s'"\\]/.test(text) ? text : raw));
   const written = [...texts, ...writes.map((file) => `> ${file}`)].join(" ");
   if (!pattern.endsWith(":*")) {
     // A star matches only words that the shell does not expand.
-    return pattern === written || (pattern.includes("*") && nameMatches(pattern, written));
+    return pattern === written || (pattern.includes("*") && starFits(pattern, written));
   }
   const wanted = shown.split(/\s+/).filter((word) => word !== "");
   if (wanted.length === 0) return true;
   return wanted.every((word, index) => {
     const own = words[index];
     if (own === undefined || !own.plain) return false;
-    return word.includes("*") ? nameMatches(word, own.text) : own.text === word;
+    return word.includes("*") ? starFits(word, own.text) : own.text === word;
   });
 }
+
+/** Whether a pattern with a star matches. A path with `..` may lead elsewhere, so it fits only a pattern with `..`. */
+const starFits = (pattern: string, text: string): boolean =>
+  nameMatches(pattern, text) && (!LEADS_UP.test(text) || LEADS_UP.test(pattern));
+
+const LEADS_UP = /(?:^|[\s/=])\.\.(?:[\s/]|$)/;
 
 /** Quotes around what the shell reads as the same word without them. */
 const withoutQuotes = (pattern: string): string =>
@@ -87,7 +93,7 @@ const withoutQuotes = (pattern: string): string =>
 const RUNNING: readonly (readonly [program: RegExp, word: RegExp])[] = [
   [
     /^git$/,
-    /^(?:-c.*|-p|--paginate|--config-env.*|--exec-path.*|--exec.*|-x.*|--upload-pack.*|--receive-pack.*|--ext-diff|--open-files-in-pager.*|-O.*|--output.*|-o|--git-dir.*|--work-tree.*|-C|bisect|submodule|filter-branch|config|difftool|mergetool|daemon|hook|maintenance)$/,
+    /^(?:-c.*|-p|--paginate|--config-env.*|--exec-path.*|--exec.*|-x.*|--upload-pack.*|--receive-pack.*|--ext-diff|--open-files-in-pager.*|-O.*|--output.*|-o|--git-dir.*|--work-tree.*|-C.*|bisect|submodule|filter-branch|config|difftool|mergetool|daemon|hook|maintenance)$/,
   ],
   [/^find$/, /^-(?:exec|execdir|ok|okdir|delete|fprint0?|fprintf|fls)$/],
   [
@@ -95,15 +101,15 @@ const RUNNING: readonly (readonly [program: RegExp, word: RegExp])[] = [
     /^(?:--to-command.*|--checkpoint-action.*|--use-compress-program.*|-I.*|--rsh-command.*|-F|--info-script.*)$/,
   ],
   [/^(?:rsync|scp|sftp|ssh)$/, /^(?:-e.*|--rsh.*|-o.*|-S.*|-F.*|--rsync-path.*)$/],
-  [/^(?:sort)$/, /^(?:--compress-program.*|-o.*|--output.*)$/],
+  [/^(?:sort)$/, /^(?:--compress-program.*|-[bdfghiMnRrVcCmsuz]*o.*|--output.*)$/],
   [
     /^(?:sed|gsed)$/,
-    /^(?:-i.*|--in-place.*|-n?s?f|--file.*|.*[;{}]?\s*[ew](?:\s.*)?$|.*\/[gip0-9]*[ew][gip0-9]*)$/,
+    /^(?:-[nErsuz]*i.*|--in-place.*|-[nErsuz]*f.*|--file.*|.*[;{}]?\s*[ew](?:\s.*)?$|.*\/[gip0-9]*[ew][gip0-9]*)$/,
   ],
   [/^(?:awk|gawk|mawk|nawk)$/, /(?:system\s*\(|\||>|^-f|^--file|^-i|^-l|^-E|@load|@include)/],
   [
     /^(?:curl|wget)$/,
-    /^(?:-o.*|-O.*|--output.*|-K.*|--config.*|-T.*|--upload-file.*|--use-askpass.*|--post-file.*|--execute.*|-e.*)$/,
+    /^(?:-[afgijklnpqsvGIJLNRSZ#]*[oO].*|--output.*|-K.*|--config.*|-T.*|--upload-file.*|--use-askpass.*|--post-file.*|--execute.*|-e.*)$/,
   ],
   [
     /^(?:env|nice|nohup|timeout|xargs|watch|sudo|doas|stdbuf|setsid|command|builtin|exec|eval|source|\.)$/,
@@ -114,9 +120,20 @@ const RUNNING: readonly (readonly [program: RegExp, word: RegExp])[] = [
   [/^(?:zip)$/, /^(?:-TT.*|--unzip-command.*)$/],
 ];
 
-function runsPrograms(program: string, word: string): boolean {
-  if (word === program) return false;
-  return RUNNING.some(([of, what]) => of.test(program) && what.test(word));
+function runsPrograms(program: string, { text, plain }: Word): boolean {
+  if (text === program) return false;
+  // The shell makes several words of `{-c,x}`, and any of them may be an option.
+  const several = !plain && text.includes("{") && /,|\.\./.test(text.slice(text.indexOf("{")));
+  return RUNNING.some(
+    ([of, what]) => of.test(program) && (several || what.test(text) || abbreviates(text, what)),
+  );
+}
+
+/** Whether a word is the beginning of a long option, which many programs take for the whole option. */
+function abbreviates(word: string, options: RegExp): boolean {
+  const name = /^--[a-z][a-z-]*/.exec(word)?.[0];
+  const known = options.source.match(/--[a-z][a-z-]*/g) ?? [];
+  return name !== undefined && known.some((option) => option.startsWith(name));
 }
 
 const optionOf = (word: string): string => /^-{1,2}[A-Za-z][A-Za-z-]*/.exec(word)?.[0] ?? word;

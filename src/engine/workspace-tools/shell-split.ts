@@ -5,7 +5,7 @@
  * word for bash, into two. Pure.
  */
 
-interface Word {
+export interface Word {
   /** Without its quotes. */
   text: string;
   /** The word as written. */
@@ -209,8 +209,8 @@ class Reader {
         this.#expansion();
         plain = false;
       } else {
-        // Bash expands braces and globs into other words.
-        if ("*?[{~".includes(next)) plain = plain && next !== "{";
+        // Bash makes several words of braces.
+        if (next === "{") plain = false;
         text += next;
         this.#at++;
       }
