@@ -68,7 +68,8 @@ function partFits(entry: string, { words, assigns, writes }: SimpleCommand): boo
   const written = [...texts, ...writes.map((file) => `> ${file}`)].join(" ");
   if (!pattern.endsWith(":*")) {
     // A star matches only words that the shell does not expand.
-    return pattern === written || (pattern.includes("*") && starFits(pattern, written));
+    const asWritten = words.every(({ raw, plain }) => plain || pattern.includes(raw));
+    return pattern === written || (pattern.includes("*") && asWritten && starFits(pattern, written));
   }
   const wanted = shown.split(/\s+/).filter((word) => word !== "");
   if (wanted.length === 0) return true;
