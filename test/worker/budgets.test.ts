@@ -377,6 +377,25 @@ describe("attack: a call that goes past its budget", () => {
     }
   });
 
+  it.each<[limits: object, asked: number]>([
+    [{ max_output_tokens: 1100 }, 2],
+    [{ max_output_tokens: 1099 }, 1],
+    [{ max_input_tokens: 2000 }, 2],
+    [{ max_input_tokens: 1000 }, 1],
+    [{ max_cost_usd: 0.015 }, 2],
+    [{ max_cost_usd: 0.0134 }, 1],
+  ])("a tenant's budget %j has room for %i attempts if the first answer is empty", async (limits, asked) => {
+    await own.put("/budgets/tenant", { window: "day", ...limits });
+    const [status, said] = await call({
+      provider: "openai",
+      model: "gpt-4o",
+      llm_backoff_ms: 0,
+      max_tokens: 100,
+      mock: [{ text: "", input_tokens: 1000, output_tokens: 1000 }, { text: "said" }],
+    });
+    expect([status, Reflect.get(said, "text")]).toEqual([200, asked === 2 ? "said" : ""]);
+  });
+
   it("a budget without any output refuses the call", async () => {
     const [status, problem] = await call({ budget: { max_output_tokens: 0 } });
     expect([status, problem]).toMatchObject([402, { code: "budget_exceeded", limit: "max_output_tokens" }]);

@@ -69,6 +69,13 @@ describe("S73: the rate of a key", () => {
     expect([await get("/skills/none", one), await get("/nowhere", one)]).toEqual([404, 404]);
   });
 
+  it("counts who reads the list of public skills without a key", async () => {
+    const config = { rate_limit: { requests: 1, window_s: 600 }, public_skills: ["cat"] };
+    const client = new Client({ HULL_ADMIN_KEY: ADMIN, HULL_CONFIG: JSON.stringify(config) });
+    const read = async (): Promise<number> => (await client.fetch("/llms.txt")).status;
+    expect([await read(), await read()]).toEqual([200, 429]);
+  });
+
   it("is still known when the object was evicted", async () => {
     const client = limited(2);
     const { id } = await key(client, "evicted");

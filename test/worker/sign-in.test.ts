@@ -128,6 +128,17 @@ describe("a browser", () => {
     expect(await code(await form("/console/sign-in", { key: ADMIN }, json))).toEqual([400, "bad_request"]);
   });
 
+  it("uses its cookie in pages of this origin and in what its user opens, an old browser too", async () => {
+    const cookie = await signedIn();
+    for (const headers of [
+      { "sec-fetch-site": "same-origin" },
+      { "sec-fetch-site": "none" },
+      { origin: AT },
+    ]) {
+      expect([headers, (await get("/skills", cookie, headers)).status]).toEqual([headers, 200]);
+    }
+  });
+
   it("has the tenant and scopes of its key, and no more once that is revoked", async () => {
     const { id, key } = await make("invoke");
     const cookie = await signedIn(key);
