@@ -11,7 +11,8 @@ const LOCAL_NAMES = ["localhost", "local", "internal", "home.arpa", "invalid"];
 export function hostFault({ protocol, hostname }: URL, hosts: readonly string[] | null): string | null {
   if (protocol !== "http:" && protocol !== "https:")
     return `has an address of ${protocol}, and only http and https are allowed`;
-  const host = hostname.replace(/(?<!\.)\.+$/, "").toLowerCase();
+  // A URL has it in lower case.
+  const host = hostname.replace(/(?<!\.)\.+$/, "");
   if (isPrivate(host)) return "is a private address";
   if (hosts === null || hosts.some((pattern) => matches(pattern.toLowerCase(), host))) return null;
   return `is not among the hosts that are allowed: ${hosts.join(", ") || "none"}`;

@@ -41,6 +41,7 @@ describe("hosts of handlers", () => {
     "http://[64:ff9b:1::808:808]/",
     "http://printer.local/",
     "http://metadata.google.internal/",
+    "http://home.arpa/",
     "http://router/",
     "http://LOCALHOST:8787/",
   ])("%s is private", (url) => {
