@@ -136,7 +136,7 @@ test.each([
   ["Bash(git log:*)", "git 'log' x", true],
   ["Bash(python3 scripts/* *)", "python3 scripts/$X a", false],
   ["Bash(less:*)", "less", true],
-  ["Bash(*)", "less", true],
+  ["Bash(le*)", "less", true],
   ["Bash(less:*)", "less x", false],
   ["Bash(python3 ${CLAUDE_PLUGIN_ROOT}/a.py:*)", "python3 /p/a.py x", true],
   ["Bash(python3 ${CLAUDE_PLUGIN_ROOT}/a.py:*)", "python3 /q/a.py x", false],
