@@ -9,12 +9,13 @@ import type { CallEnd } from "../../src/model/admission.ts";
 import type { Attempt } from "../../src/model/attempts.ts";
 import { callModel } from "../../src/model/call.ts";
 import { systemClock } from "../../src/model/clock.ts";
+import { promptTokens } from "../../src/model/estimate.ts";
 import type { Outcome } from "../../src/model/exchange.ts";
 import { resolveTarget } from "../../src/model/providers.ts";
 import { accountant, type Tariff } from "../../src/run/accounting.ts";
 import { detachedContext, type RunContext } from "../../src/run/context.ts";
 import { sendUsage } from "../../src/run/usage-batch.ts";
-import type { LedgerRpc, Limits } from "../../src/session/ledger/rpc.ts";
+import type { LedgerRpc, Limits, Subject } from "../../src/session/ledger/rpc.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { bindings } from "./file-bindings.ts";
 import { LOCAL } from "./served.ts";
@@ -164,7 +165,7 @@ describe("an attempt after one that cost tokens", () => {
   async function broken(
     context: RunContext,
     attempts: number,
-    during: () => Promise<unknown> = async () => {},
+    { subject = SKILL, during = async () => {} }: { subject?: Subject; during?: () => Promise<unknown> } = {},
   ) {
     let asked = 0;
     const outcome = await callModel(REQUEST, TARGET, {
@@ -173,7 +174,7 @@ describe("an attempt after one that cost tokens", () => {
       signal: new AbortController().signal,
       clock: fakeClock(),
       fetch,
-      admit: accountant(context, SKILL, TARIFF).admit,
+      admit: accountant(context, subject, TARIFF).admit,
       intercept: async (_request, _target, attempt) => {
         asked++;
         if (asked <= attempts) return half(attempt);
@@ -193,7 +194,7 @@ describe("an attempt after one that cost tokens", () => {
     await limit(context, { max_output_tokens: 120 });
     const held: number[][] = [];
     const during = async () => void held.push(await output(context));
-    expect(await broken(context, 2, during)).toEqual({ asked: 3, outcome: "ok" });
+    expect(await broken(context, 2, { during })).toEqual({ asked: 3, outcome: "ok" });
     expect(held).toEqual([[0, 120]]);
     expect(await output(context)).toEqual([50, 0]);
   });
@@ -204,6 +205,20 @@ describe("an attempt after one that cost tokens", () => {
     expect(await broken(context, 2)).toEqual({ asked: 2, outcome: "provider_unreachable" });
     await vi.waitFor(async () => expect(await output(context)).toEqual([20, 0]), 20_000);
     expect(await call(context).then(() => "ok", codeOf)).toBe("budget_exceeded");
+  });
+
+  it("is not made if the earlier ones and its prompt would pass a soft budget", async () => {
+    const prompt = promptTokens(REQUEST);
+    // The first attempt took its prompt and 10 tokens of output, each of which costs as much as two of the prompt.
+    const costs = (prompt + 10 * 2 + prompt) * 1000;
+    const asked = async (max_cost: number) => {
+      const context = place();
+      const subject = { ...SKILL, account: "caller:-" };
+      await ledger(context).putAccount(subject.account, max_cost);
+      return broken(context, 1, { subject });
+    };
+    expect(await asked(costs)).toEqual({ asked: 2, outcome: "ok" });
+    expect(await asked(costs - 1)).toEqual({ asked: 1, outcome: "provider_unreachable" });
   });
 });
 
