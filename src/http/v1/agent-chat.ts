@@ -183,7 +183,7 @@ class RanTurns {
 
 /** Files in the form that LiteLLM's clients know. A file that is too large or unreadable comes without its bytes. */
 export async function withBytes(
-  container: Container | null,
+  container: Pick<Container, "read"> | null,
   files: readonly GeneratedFile[],
 ): Promise<object[]> {
   let left = MOST_INCLUDED_BYTES;
