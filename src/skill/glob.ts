@@ -90,31 +90,40 @@ export function ignoreGlob(glob: string): Glob {
 
 /** Whether a text matches, in one pass that follows all ways through the glob together. */
 export function matches({ tokens, separator }: Glob, text: string): boolean {
-  let open = reached([true], tokens);
+  /** By place in the glob: the last step that came to it. */
+  const steps = new Int32Array(tokens.length + 1);
+  let step = 1;
+  let open: number[] = [];
+  const enter = (at: number): void => {
+    if (steps[at] === step) return;
+    steps[at] = step;
+    open.push(at);
+  };
+  /** Enters the places that the open ones, and these themselves, come to without a character. */
+  const follow = (): void => {
+    for (const at of open) {
+      const type = tokens[at]?.type;
+      if (type === "star" || type === "optional") enter(at + 1);
+      if (type === "optional") enter(at + 3);
+    }
+  };
+  enter(0);
+  follow();
   for (const character of text) {
     const stops = character === separator;
-    const next: boolean[] = [];
-    for (let at = 0; at < open.length; at++) {
+    const from = open;
+    open = [];
+    step++;
+    for (const at of from) {
       const token = tokens[at];
-      if (token === undefined || open[at] !== true) continue;
-      if (token.type === "star" && (token.deep || !stops)) next[at] = true;
-      else if (fits(token, character, stops)) next[at + 1] = true;
+      if (token === undefined) continue;
+      if (token.type === "star" && (token.deep || !stops)) enter(at);
+      else if (fits(token, character, stops)) enter(at + 1);
     }
-    if (next.length === 0) return false;
-    open = reached(next, tokens);
+    if (open.length === 0) return false;
+    follow();
   }
-  return open[tokens.length] === true;
-}
-
-/** The places in a glob where the pass may be, with those that it comes to from there without a character. */
-function reached(open: boolean[], tokens: readonly Token[]): readonly boolean[] {
-  for (let at = 0; at < open.length; at++) {
-    const type = tokens[at]?.type;
-    if (open[at] !== true || (type !== "star" && type !== "optional")) continue;
-    open[at + 1] = true;
-    if (type === "optional") open[at + 3] = true;
-  }
-  return open;
+  return steps[tokens.length] === step;
 }
 
 /** Whether a token permits this one character. */

@@ -70,6 +70,7 @@ test.each<[string, () => unknown, unknown]>([
   ["blanks before frontmatter", () => missing(`${" ".repeat(MANY)}\nb`), MISSING],
   ["backticks before frontmatter", () => missing(`${"`".repeat(MANY)}\nb`), MISSING],
   ["a glob over a long text", () => nameMatches("*ab*".repeat(1000), "a".repeat(MANY)), false],
+  ["a long glob over a long text", () => nameMatches("a?".repeat(MANY / 2), "a".repeat(MANY)), true],
   ["blanks in the fault of hooks", () => loadFault(blanks).at, undefined],
   ["escaped quotes in uploaded hooks", () => hooks(`"${'\\"'.repeat(MANY)}`), null],
   ["classes without an end in uploaded hooks", () => hooks("/[".repeat(MANY)), null],
