@@ -1,7 +1,7 @@
 /** Warnings of `hull validate` beyond the rules: things that some tools refuse, or that are probably wrong. */
 import { percentDecoded } from "../bytes.ts";
 import type { BrokenRule } from "./field-rules.ts";
-import { fileNamed } from "./file-lookup.ts";
+import { fileFinder } from "./file-lookup.ts";
 import type { Diagnostic } from "./manifest.ts";
 import { byteOrder, insidePath } from "./path.ts";
 
@@ -35,16 +35,16 @@ export function relativeLinks(body: string): { target: string; path: string }[] 
 
 /** Relative links of a Markdown text that match no file or folder among `paths`. */
 export function missingReferences(body: string, paths: readonly string[]): string[] {
-  const missing = new Set<string>();
-  for (const { target, path: written } of relativeLinks(body)) {
-    const path = insidePath(written);
-    const found =
-      path !== null &&
-      (fileNamed(path, paths) !== null || paths.some((known) => known.startsWith(`${path}/`)));
-    if (!found) missing.add(target);
-  }
-  return [...missing];
+  const fileNamed = fileFinder(paths);
+  const folders = new Set(paths.flatMap(foldersAbove));
+  const missing = relativeLinks(body).filter(
+    ({ path }) => fileNamed(path) === null && !folders.has(insidePath(path) ?? ""),
+  );
+  return [...new Set(missing.map(({ target }) => target))];
 }
+
+const foldersAbove = (path: string): string[] =>
+  Array.from(path.matchAll(/\//g), ({ index }) => path.slice(0, index));
 
 /** Files in the usual folders of a skill, as its text or its code names them: from the skill's folder on. */
 const NAMED =
@@ -53,7 +53,8 @@ const NAMED =
 /** Files that a Markdown text names, code included, but that are not among `paths`. */
 export function missingFiles(body: string, paths: readonly string[]): string[] {
   const named = Array.from(body.matchAll(NAMED), ([, path = ""]) => path);
-  return [...new Set(named)].filter((path) => fileNamed(path, paths) === null).sort(byteOrder);
+  const fileNamed = fileFinder(paths);
+  return [...new Set(named)].filter((path) => fileNamed(path) === null).sort(byteOrder);
 }
 
 /** Patterns of keys that well-known services issue. */

@@ -6,12 +6,16 @@ import type { Message, ToolCallBlock, ToolResultMessage } from "../../src/engine
 import { withResults } from "../../src/engine/open-calls.ts";
 import { parseTextTurn } from "../../src/engine/text-tools/parse.ts";
 import { visibleText } from "../../src/engine/visible-text.ts";
+import { codeCommand } from "../../src/engine/workspace-tools/code-tools.ts";
+import { edited } from "../../src/engine/workspace-tools/edit.ts";
 import { brokenUploadRules } from "../../src/skill/field-rules.ts";
 import { Findings } from "../../src/skill/findings.ts";
 import { reportMissing } from "../../src/skill/frontmatter/faults.ts";
 import { nameMatches } from "../../src/skill/glob.ts";
 import { loadFault, uploadFault } from "../../src/skill/hooks.ts";
+import { missingFiles, missingReferences } from "../../src/skill/lint.ts";
 import { splitAllowedTools } from "../../src/skill/tool-names.ts";
+import { readToolsJson } from "../../src/skill/tools-json/read.ts";
 import { resultText } from "../../src/tool/mcp/remote-tool.ts";
 import { hostFault } from "../../src/tool/public-host.ts";
 import { skill } from "./engine/agent/harness.ts";
@@ -45,6 +49,23 @@ const description = "w1 deploys w99999. ".repeat(60);
 const manySkills = Array.from({ length: 300 }, (_, i) => skill(`skill-${i}`, { description }));
 const manyWords = Array.from({ length: MANY / 5 }, (_, i) => `w${i}`).join(" ");
 const MISSING = "frontmatter_missing";
+/** The parameters of a tool's configuration in a file of nearly 4 MiB. */
+const configured = (names: string[]): number | undefined => {
+  const tool = {
+    name: "a",
+    description: "b",
+    parameters: {},
+    handler: "a.js",
+    "x-config": names.map((name) => ({ name, type: "url" })),
+  };
+  const { tools } = readToolsJson(new Findings("", ""), JSON.stringify([tool]), { keyVariables: [] });
+  return tools[0]?.config?.length;
+};
+const many = (count: number, name: (i: number) => string): string[] =>
+  Array.from({ length: count }, (_, i) => name(i));
+const links = many(50_000, (i) => `[a](a/${i}.md)`).join(" ");
+const named = many(50_000, (i) => `scripts/${i}.py`).join(" ");
+const files = many(50_000, (i) => `b/${i}.md`);
 const PHASED = { persistent: true, break_unless_phase: "b" };
 
 test.each<[string, () => unknown, unknown]>([
@@ -75,6 +96,19 @@ test.each<[string, () => unknown, unknown]>([
   ["escaped quotes in uploaded hooks", () => hooks(`"${'\\"'.repeat(MANY)}`), null],
   ["classes without an end in uploaded hooks", () => hooks("/[".repeat(MANY)), null],
   ["comments without an end in uploaded hooks", () => hooks("/* ".repeat(MANY)), null],
+  ["many parameters of a configuration", () => configured(many(100_000, (i) => `p${i}`)), 100_000],
+  ["links of a body, in a folder of many files", () => missingReferences(links, files).length, 50_000],
+  ["files that a body names, in such a folder", () => missingFiles(named, files).length, 50_000],
+  [
+    "many places of what a model replaces in a long line",
+    () => edited("a".repeat(2 * MANY), "a", "b", false),
+    { fault: expect.stringContaining("2000000 times") },
+  ],
+  [
+    "code that holds the mark for its end",
+    () => codeCommand("code_execution", { code: `END_OF_CODE${"_".repeat(MANY)}` }, "").length,
+    expect.any(Number),
+  ],
   ["results in the order of their calls", () => withResults(called(IDS)).length, 2],
   ["results in another order", () => withResults(called(IDS.toReversed())).length, 2],
 ])("%s take linear time", (_, read, expected) => {

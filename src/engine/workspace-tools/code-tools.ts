@@ -144,9 +144,11 @@ export const shellCommands = ({ commands }: JsonObject): string[] =>
 
 /** A marker for the end of a text that does not occur in it. */
 function endOf(text: string): string {
-  let end = "END_OF_CODE";
-  while (text.includes(end)) end += "_";
-  return end;
+  const longest = Array.from(text.matchAll(/END_OF_CODE_*/g)).reduce(
+    (length, [end]) => Math.max(length, end.length),
+    0,
+  );
+  return "END_OF_CODE".padEnd(longest + 1, "_");
 }
 
 /** Several commands: each reports on both outputs how it ended. The call's outcome is that of the last failed command. */

@@ -52,12 +52,9 @@ function placesOf(text: string, part: string): number[] {
 function linesOf(text: string, offsets: readonly number[]): number[] {
   const lines: number[] = [];
   let line = 1;
-  let from = 0;
+  let end = text.indexOf("\n");
   for (const offset of offsets) {
-    for (let at = text.indexOf("\n", from); at !== -1 && at < offset; at = text.indexOf("\n", from)) {
-      line++;
-      from = at + 1;
-    }
+    for (; end !== -1 && end < offset; end = text.indexOf("\n", end + 1)) line++;
     lines.push(line);
   }
   return lines;

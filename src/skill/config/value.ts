@@ -1,5 +1,6 @@
 /** Whether a value fits a configuration parameter. Pure. */
 import { firstOf } from "../../cut.ts";
+import { memo } from "../../memo.ts";
 import { counted } from "../../plural.ts";
 import { MIN_SECRET_LENGTH } from "../../redact.ts";
 import type { ConfigParam, ConfigType, Json } from "../manifest.ts";
@@ -63,8 +64,11 @@ function isMultiple(value: number, step: number): boolean {
   return Math.abs(times - Math.round(times)) <= tolerance;
 }
 
+/** A list may name all of many options. */
+const setOf = memo((options: readonly string[]) => new Set(options));
+
 function anOption({ options = [] }: ConfigParam, value: Json): ConfigFault | null {
-  if (typeof value === "string" && options.includes(value)) return null;
+  if (typeof value === "string" && setOf(options).has(value)) return null;
   return must(`one of ${options.join(", ") || "no options"}`, value);
 }
 
@@ -84,7 +88,12 @@ function aList(param: ConfigParam, value: Json, member: Check): ConfigFault | nu
 
 function repeated(value: Json): ConfigFault | null {
   if (!Array.isArray(value)) return null;
-  const index = value.findIndex((item, at) => value.indexOf(item) !== at);
+  const known = new Set<Json>();
+  const index = value.findIndex((item) => {
+    const isKnown = known.has(item);
+    known.add(item);
+    return isKnown;
+  });
   return index === -1 ? null : fault(`repeats ${named(value[index] ?? null)}`, `.${index}`);
 }
 

@@ -16,18 +16,18 @@ export function readConfigParams(findings: Findings, slot: Slot): ConfigParam[] 
     wrongType(findings, slot, "a list of configuration parameters");
     return [];
   }
-  const params: ConfigParam[] = [];
+  const params = new Map<string, ConfigParam>();
   for (const item of items(slot.node, slot.path)) {
     const param = readConfigParam(findings, item);
     if (param === null) continue;
-    if (params.some(({ name }) => name === param.name)) {
+    if (params.has(param.name)) {
       const message = `The configuration parameter ${param.name} is declared twice.`;
       findings.error("config_param", item, message, "Rename one of them.");
     } else {
-      params.push(param);
+      params.set(param.name, param);
     }
   }
-  return params;
+  return [...params.values()];
 }
 
 function readConfigParam(findings: Findings, slot: Slot): ConfigParam | null {
