@@ -1,10 +1,15 @@
 import { expect, test } from "vitest";
+import { applyAgentRecord } from "../../src/engine/agent/apply.ts";
+import { messagesOf, settledBy } from "../../src/engine/agent/entries.ts";
 import { matchSkills } from "../../src/engine/agent/skills.ts";
+import { type AgentState, EMPTY_SESSION } from "../../src/engine/agent/state.ts";
+import { updatedLedger } from "../../src/engine/agent/task-ledger.ts";
 import { otherPhase } from "../../src/engine/agent/turn.ts";
 import { isWatched } from "../../src/engine/daemon/watch.ts";
 import type { Message, ToolCallBlock, ToolResultMessage } from "../../src/engine/messages.ts";
 import { withResults } from "../../src/engine/open-calls.ts";
 import { parseTextTurn } from "../../src/engine/text-tools/parse.ts";
+import { refusedCall } from "../../src/engine/tool-result.ts";
 import { visibleText } from "../../src/engine/visible-text.ts";
 import { codeCommand } from "../../src/engine/workspace-tools/code-tools.ts";
 import { edited } from "../../src/engine/workspace-tools/edit.ts";
@@ -18,7 +23,7 @@ import { splitAllowedTools } from "../../src/skill/tool-names.ts";
 import { readToolsJson } from "../../src/skill/tools-json/read.ts";
 import { resultText } from "../../src/tool/mcp/remote-tool.ts";
 import { hostFault } from "../../src/tool/public-host.ts";
-import { skill } from "./engine/agent/harness.ts";
+import { SPEC, skill } from "./engine/agent/harness.ts";
 
 /** With this many characters, code whose time grows with their square takes minutes. */
 const MANY = 1_000_000;
@@ -45,9 +50,29 @@ const called = (results: string[]): Message[] => [
   { role: "assistant", content: IDS.map(call) },
   { role: "tool", results: results.map(result) },
 ];
+const record = { v: 1, at: 0, type: "run_started", run: SPEC.run_id, spec: SPEC } as const;
+/** A run whose calls have all settled. */
+const settledRun = (): AgentState => {
+  const { run, ...state } = applyAgentRecord(EMPTY_SESSION, record);
+  const given = {
+    stage: "settled",
+    approval: null,
+    result: refusedCall("unknown_tool", ""),
+    shown: "",
+  } as const;
+  const calls = IDS.map((id) => ({ effect: id, call: call(id), ...given }));
+  return { ...state, run: run && { ...run, calls } };
+};
+const settled = settledRun();
+const shownInPart = { ...settled, visible: called(IDS.toReversed()) };
 const description = "w1 deploys w99999. ".repeat(60);
 const manySkills = Array.from({ length: 300 }, (_, i) => skill(`skill-${i}`, { description }));
 const manyWords = Array.from({ length: MANY / 5 }, (_, i) => `w${i}`).join(" ");
+const added = (count: number): string => {
+  const items = Array.from({ length: count }, () => ({ title: "a", status: "open" }));
+  const updated = updatedLedger({ root_task: null, items: [] }, { items });
+  return "error" in updated ? updated.error : updated.content;
+};
 const MISSING = "frontmatter_missing";
 /** The parameters of a tool's configuration in a file of nearly 4 MiB. */
 const configured = (names: string[]): number | undefined => {
@@ -96,6 +121,13 @@ test.each<[string, () => unknown, unknown]>([
   ["escaped quotes in uploaded hooks", () => hooks(`"${'\\"'.repeat(MANY)}`), null],
   ["classes without an end in uploaded hooks", () => hooks("/[".repeat(MANY)), null],
   ["comments without an end in uploaded hooks", () => hooks("/* ".repeat(MANY)), null],
+  ["calls of a turn that have settled", () => settledBy({ record, before: settled, after: settled }), null],
+  [
+    "results that the model saw in part",
+    () => messagesOf({ record, before: settled, after: shownInPart }).length,
+    1,
+  ],
+  ["items that a model adds to its list", () => added(MANY / 10).includes("100000: a"), true],
   ["many parameters of a configuration", () => configured(many(100_000, (i) => `p${i}`)), 100_000],
   ["links of a body, in a folder of many files", () => missingReferences(links, files).length, 50_000],
   ["files that a body names, in such a folder", () => missingFiles(named, files).length, 50_000],

@@ -23,9 +23,12 @@ export function messagesOf({ before, after }: Applied): Entry[] {
 /** Restores the whole results: the model may see less of a result than the tool returned. */
 function wholeResults(message: Message, calls: readonly OpenCall[]): Message {
   if (message.role !== "tool") return message;
+  const settled = calls.toReversed().filter(({ stage }) => stage === "settled");
+  // Of several with one id, the first counts.
+  const byId = new Map(settled.map(({ call, result }) => [call.id, result]));
   const results = message.results.map((result) => {
-    const open = calls.find(({ call, stage }) => call.id === result.call_id && stage === "settled");
-    return open?.result == null ? result : { ...result, content: open.result.content };
+    const whole = byId.get(result.call_id) ?? null;
+    return whole === null ? result : { ...result, content: whole.content };
   });
   return { role: "tool", results };
 }
@@ -38,12 +41,10 @@ export interface SettledCall {
 
 /** The call that a record settles; `null`: the record settles none. */
 export function settledBy({ before, after }: Applied): SettledCall | null {
-  const known = before.run?.calls ?? [];
-  for (const { effect, stage, call, result } of after.run?.calls ?? []) {
-    const settled = stage === "settled" && result !== null;
-    if (settled && known.some((open) => open.effect === effect && open.stage !== "settled"))
-      return { call, result };
-  }
+  const open = new Set<string>();
+  for (const { effect, stage } of before.run?.calls ?? []) if (stage !== "settled") open.add(effect);
+  for (const { effect, stage, call, result } of after.run?.calls ?? [])
+    if (stage === "settled" && result !== null && open.has(effect)) return { call, result };
   return null;
 }
 

@@ -46,7 +46,8 @@ export function updatedLedger(
 ): { ledger: TaskLedger; content: string } | { error: string } {
   const updates = Array.isArray(args?.items) ? args.items : null;
   if (updates === null) return { error: `${LEDGER_TOOL} needs items: a list of {id, status, note?}.` };
-  let { items } = ledger;
+  const items = new Map(ledger.items.map((item) => [item.id, item]));
+  let number = items.size;
   for (const update of updates) {
     const { id, title, status, note } = objectOf(update);
     const known = LEDGER_STATUSES.find((name) => name === status);
@@ -54,24 +55,21 @@ export function updatedLedger(
       return { error: `The status of an item is one of ${LEDGER_STATUSES.join(", ")}.` };
     }
     const noted = typeof note === "string" && note !== "" ? { note } : {};
-    const item = items.find((each) => each.id === id);
+    const item = typeof id === "string" ? items.get(id) : undefined;
     if (item !== undefined) {
-      items = items.map((each) => (each === item ? { ...each, status: known, ...noted } : each));
+      items.set(item.id, { ...item, status: known, ...noted });
     } else if (id === undefined && typeof title === "string" && title !== "") {
-      items = [...items, { id: nextId(items), title, status: known, ...noted }];
+      do number++;
+      while (items.has(String(number)));
+      const own = String(number);
+      items.set(own, { id: own, title, status: known, ...noted });
     } else {
-      const ids = items.map((each) => each.id).join(", ");
+      const ids = Array.from(items.keys()).join(", ");
       return { error: `There is no item ${JSON.stringify(id ?? null)}. There are: ${ids}.` };
     }
   }
-  const changed = { ...ledger, items };
+  const changed = { ...ledger, items: [...items.values()] };
   return { ledger: changed, content: listing(changed) };
-}
-
-function nextId(items: readonly LedgerItem[]): string {
-  let number = items.length + 1;
-  while (items.some(({ id }) => id === String(number))) number++;
-  return String(number);
 }
 
 /** The list as a message for one model call; the history does not keep it. */

@@ -122,12 +122,14 @@ function taskLedger({ root_task, task_ledger, deliverables }: RunOptions): TaskL
       throw refusedOption(`task_ledger.${n}.id`, `another item has the id ${JSON.stringify(id)}`);
     ids.add(id);
   }
+  let number = 0;
   const items = given.map(({ id, title, status = "open", note }, n): LedgerItem => {
-    let number = n + 1;
-    while (id === undefined && ids.has(String(number))) number++;
-    const own = id ?? String(number);
-    ids.add(own);
-    return { id: own, title, status, ...(note === undefined ? {} : { note }) };
+    if (id === undefined) {
+      number = Math.max(number, n);
+      do number++;
+      while (ids.has(String(number)));
+    }
+    return { id: id ?? String(number), title, status, ...(note === undefined ? {} : { note }) };
   });
   return { root_task: root_task ?? null, items };
 }
