@@ -39,7 +39,7 @@ class Folding {
     for (const alternatives of [this.#objects(anyOf), this.#objects(oneOf)]) {
       if (alternatives.length > 0) parts.push(eitherOf(alternatives));
     }
-    const whole = parts.reduce(bothOf);
+    const whole = allOfThem(parts);
     this.#done.set(schema, whole);
     return whole;
   }
@@ -52,36 +52,41 @@ class Folding {
   }
 }
 
-/** A schema that every value satisfies which satisfies both. */
-function bothOf(one: JsonObject, other: JsonObject): JsonObject {
-  const { properties: _, required: __, additionalProperties: closed, ...further } = other;
-  const properties = merged([one, other], "allOf");
-  const required = [...new Set([...requiredIn(one), ...requiredIn(other)])];
-  return {
-    ...further,
-    ...one,
-    ...present({ properties, required }),
-    // `false` refers only to the properties of its own schema, so it would refuse those of the other one.
-    ...(closed === undefined || closed === false ? {} : { additionalProperties: closed }),
-  };
+/** A schema that every value satisfies which satisfies all of these. Of members with one name, the first one counts. */
+function allOfThem([first = {}, ...others]: readonly JsonObject[]): JsonObject {
+  if (others.length === 0) return first;
+  const whole: JsonObject = {};
+  let open: Json | undefined;
+  for (const { properties: _, required: __, additionalProperties, ...further } of others.toReversed()) {
+    Object.assign(whole, further);
+    // `false` refers only to the properties of its own schema, so it would refuse those of the other ones.
+    if (additionalProperties !== false) open ??= additionalProperties;
+  }
+  const all = [first, ...others];
+  const properties = merged(all, "allOf");
+  const required = [...new Set(all.flatMap(requiredIn))];
+  const own = present({ properties, required });
+  return { ...whole, ...first, ...own, ...(open === undefined ? {} : { additionalProperties: open }) };
 }
 
 /** A schema that every value satisfies which satisfies one of these. */
 function eitherOf(schemas: readonly JsonObject[]): JsonObject {
   const properties = merged(schemas, "anyOf");
   const [first = [], ...others] = schemas.map(requiredIn);
-  const required = first.filter((name) => others.every((names) => names.includes(name)));
+  const sets = others.map((names) => new Set(names));
+  const required = first.filter((name) => sets.every((names) => names.has(name)));
   return present({ properties, required });
 }
 
 /** The properties of all schemas; `null`: none has any. @param how different schemas of one property combine */
 function merged(schemas: readonly JsonObject[], how: "allOf" | "anyOf"): JsonObject | null {
-  const found = new Map<string, Json[]>();
+  /** By name, each with its JSON. */
+  const found = new Map<string, Map<string, Json>>();
   for (const { properties } of schemas) {
     for (const [name, schema] of Object.entries(objectOf(properties))) {
-      const known = found.get(name) ?? [];
+      const known = found.get(name) ?? new Map<string, Json>();
       const text = JSON.stringify(schema);
-      if (!known.some((one) => JSON.stringify(one) === text)) found.set(name, [...known, schema]);
+      if (!known.has(text)) found.set(name, known.set(text, schema));
     }
   }
   if (found.size === 0) return null;
@@ -90,7 +95,7 @@ function merged(schemas: readonly JsonObject[], how: "allOf" | "anyOf"): JsonObj
     if (variants.length <= 1) return first;
     return JSON.stringify(variants).length > MAX_PROPERTY ? {} : { [how]: variants };
   };
-  return Object.fromEntries(Array.from(found, ([name, variants]) => [name, one(variants)]));
+  return Object.fromEntries(Array.from(found, ([name, variants]) => [name, one([...variants.values()])]));
 }
 
 const requiredIn = ({ required }: JsonObject): string[] => textsIn(required) ?? [];

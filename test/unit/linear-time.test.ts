@@ -8,11 +8,15 @@ import { otherPhase } from "../../src/engine/agent/turn.ts";
 import { isWatched } from "../../src/engine/daemon/watch.ts";
 import type { Message, ToolCallBlock, ToolResultMessage } from "../../src/engine/messages.ts";
 import { withResults } from "../../src/engine/open-calls.ts";
+import { significantWords } from "../../src/engine/skill-choice/words.ts";
 import { parseTextTurn } from "../../src/engine/text-tools/parse.ts";
 import { refusedCall } from "../../src/engine/tool-result.ts";
 import { visibleText } from "../../src/engine/visible-text.ts";
+import { readArtifacts } from "../../src/engine/workflow/artifacts.ts";
+import { selectArtifacts } from "../../src/engine/workflow/select-artifacts.ts";
 import { codeCommand } from "../../src/engine/workspace-tools/code-tools.ts";
 import { edited } from "../../src/engine/workspace-tools/edit.ts";
+import { rootObject } from "../../src/model/root-schema.ts";
 import { brokenUploadRules } from "../../src/skill/field-rules.ts";
 import { Findings } from "../../src/skill/findings.ts";
 import { reportMissing } from "../../src/skill/frontmatter/faults.ts";
@@ -88,6 +92,17 @@ const configured = (names: string[]): number | undefined => {
 };
 const many = (count: number, name: (i: number) => string): string[] =>
   Array.from({ length: count }, (_, i) => name(i));
+/** How many artifacts with evidence a stage gets. */
+const selected = (count: number): number => {
+  const given = many(count, String).map((text) => ({ text, metadata: { evidence_paths: [text] } }));
+  const read = readArtifacts(given, { newId: () => "a", now: "2026-01-01T00:00:00Z" });
+  return "faults" in read ? 0 : selectArtifacts(read.artifacts, {}).length;
+};
+/** The schema of a tool's arguments, in parts that each require one of them. */
+const inParts = (names: string[]) => ({
+  allOf: names.map((name) => ({ properties: { [name]: { type: "string" } }, required: [name] })),
+});
+const alike = { required: many(100_000, (i) => `p${i}`) };
 const links = many(50_000, (i) => `[a](a/${i}.md)`).join(" ");
 const named = many(50_000, (i) => `scripts/${i}.py`).join(" ");
 const files = many(50_000, (i) => `b/${i}.md`);
@@ -128,6 +143,18 @@ test.each<[string, () => unknown, unknown]>([
     1,
   ],
   ["items that a model adds to its list", () => added(MANY / 10).includes("100000: a"), true],
+  ["a word without an end", () => significantWords("a".repeat(MANY)).length, 1],
+  ["artifacts with evidence", () => selected(20_000), 20_000],
+  [
+    "parts of a tool's schema",
+    () => rootObject(inParts(many(20_000, (i) => `p${i}`))),
+    expect.objectContaining({ required: many(20_000, (i) => `p${i}`) }),
+  ],
+  [
+    "what all alternatives of a tool's schema require",
+    () => rootObject({ anyOf: [alike, { required: alike.required.toReversed() }] }),
+    expect.objectContaining({ required: alike.required }),
+  ],
   ["many parameters of a configuration", () => configured(many(100_000, (i) => `p${i}`)), 100_000],
   ["links of a body, in a folder of many files", () => missingReferences(links, files).length, 50_000],
   ["files that a body names, in such a folder", () => missingFiles(named, files).length, 50_000],

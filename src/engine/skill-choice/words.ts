@@ -151,10 +151,11 @@ export function stemmed(word: string): string {
   if (word.length < 4 || !/^[a-z]+$/.test(word)) return word;
   let stem = word.endsWith("s") ? withoutPlural(word) : word;
   const ending = ENDINGS.find((end) => stem.endsWith(end));
+  const begun = stem.replace(/(?:ing|ed)$/, "");
   if (ending !== undefined && stem.length - ending.length >= 4) {
     stem = withoutDoubled(stem.slice(0, -ending.length));
-  } else if (stem.length >= 6 && /[aeiouy].*(?:ing|ed)$/.test(stem)) {
-    stem = withoutDoubled(stem.replace(/(?:ing|ed)$/, ""));
+  } else if (stem.length >= 6 && begun !== stem && /[aeiouy]/.test(begun)) {
+    stem = withoutDoubled(begun);
   }
   if (stem.endsWith("e")) stem = stem.slice(0, -1);
   return stem.endsWith("y") ? stem.replace(/([^aeiou])y$/, "$1i") : stem;

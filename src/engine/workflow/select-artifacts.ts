@@ -91,15 +91,22 @@ const descending =
 
 /** Drops evidence about paths that a later artifact changed: it is out of date. */
 function withoutStale(artifacts: readonly WorkflowArtifact[]): WorkflowArtifact[] {
-  return artifacts.filter((artifact, i) => {
-    const evidence = pathsIn(artifact, "evidence_paths");
-    if (evidence.length === 0) return true;
-    return !artifacts.some(
-      (later, j) =>
-        j !== i &&
-        Date.parse(later.created_at) >= Date.parse(artifact.created_at) &&
-        freshnessOf(later) > freshnessOf(artifact) &&
-        pathsIn(later, "changed_paths").some((path) => evidence.includes(path)),
+  /** By path and freshness: when it was last changed, Unix ms. */
+  const changes = new Map<string, Map<number, number>>();
+  for (const artifact of artifacts) {
+    const at = Date.parse(artifact.created_at);
+    const freshness = freshnessOf(artifact);
+    for (const path of pathsIn(artifact, "changed_paths")) {
+      const known = changes.get(path) ?? new Map<number, number>();
+      if (at > (known.get(freshness) ?? Number.NEGATIVE_INFINITY))
+        changes.set(path, known.set(freshness, at));
+    }
+  }
+  return artifacts.filter((artifact) => {
+    const at = Date.parse(artifact.created_at);
+    const freshness = freshnessOf(artifact);
+    return !pathsIn(artifact, "evidence_paths").some((path) =>
+      Array.from(changes.get(path) ?? []).some(([fresher, changed]) => fresher > freshness && changed >= at),
     );
   });
 }

@@ -47,6 +47,23 @@ test.each<[string, JsonObject, JsonObject]>([
     },
   ],
   [
+    "parts with one property, in a list without copies; of other members, the first",
+    {
+      allOf: [
+        { title: "T", properties: { a: text } },
+        { title: "U", properties: { a: number }, additionalProperties: true },
+        { properties: { a: text }, additionalProperties: number },
+        { properties: { a: { minLength: 2 } }, additionalProperties: false },
+      ],
+    },
+    {
+      type: "object",
+      title: "T",
+      properties: { a: { allOf: [text, number, { minLength: 2 }] } },
+      additionalProperties: number,
+    },
+  ],
+  [
     "requirements alone",
     { type: "object", properties: { a: text, b: text }, anyOf: [{ required: ["a"] }, { required: ["b"] }] },
     { type: "object", properties: { a: text, b: text } },
