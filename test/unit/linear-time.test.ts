@@ -16,6 +16,7 @@ import { readArtifacts } from "../../src/engine/workflow/artifacts.ts";
 import { selectArtifacts } from "../../src/engine/workflow/select-artifacts.ts";
 import { codeCommand } from "../../src/engine/workspace-tools/code-tools.ts";
 import { edited } from "../../src/engine/workspace-tools/edit.ts";
+import { expandBraces } from "../../src/engine/workspace-tools/listing.ts";
 import { rootObject } from "../../src/model/root-schema.ts";
 import { brokenUploadRules } from "../../src/skill/field-rules.ts";
 import { Findings } from "../../src/skill/findings.ts";
@@ -143,6 +144,7 @@ test.each<[string, () => unknown, unknown]>([
     1,
   ],
   ["items that a model adds to its list", () => added(MANY / 10).includes("100000: a"), true],
+  ["commas after an open brace of a glob", () => expandBraces(`{${",".repeat(MANY)}`)?.length, 1],
   ["a word without an end", () => significantWords("a".repeat(MANY)).length, 1],
   ["artifacts with evidence", () => selected(20_000), 20_000],
   [

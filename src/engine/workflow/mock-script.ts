@@ -62,9 +62,9 @@ export function withMocks(record: RunRecord, origin: Origin): Origin {
   const { mock } = record.options;
   if (!Array.isArray(mock)) return origin;
   const stages = origin.stages.map((stage) => {
-    const places = placesIn(record, stage);
-    if (places.length === 0) return stage;
-    const mocks_taken = mock.filter((_, place) => places.includes(place));
+    const places = new Set(placesIn(record, stage));
+    if (places.size === 0) return stage;
+    const mocks_taken = mock.filter((_, place) => places.has(place));
     return { ...stage, metadata: { ...stage.metadata, mocks_taken } };
   });
   return { ...origin, stages };
@@ -79,7 +79,8 @@ function placesIn({ id: run }: RunRecord, { id, metadata: { mocks_used } }: Stag
 const placesGone = ({ mocks_used = [] }: MockUse): number[] => mocks_used.map(({ place }) => place);
 
 function without({ mock }: JsonObject, places: readonly number[]): Json[] | null {
-  return Array.isArray(mock) ? mock.filter((_, place) => !places.includes(place)) : null;
+  const gone = new Set(places);
+  return Array.isArray(mock) ? mock.filter((_, place) => !gone.has(place)) : null;
 }
 
 /** Places of the mocks that a running attempt leaves out. */
@@ -96,9 +97,8 @@ export function holdMock(state: MockUse, key: AttemptKey): void {
   const { mocks_held = [] } = state;
   const held = mocks_held.flatMap(({ place }) => (place === null ? [] : [place]));
   const left_out = [...placesGone(state), ...held];
-  const free = mock.findIndex(
-    (one, at) => isObject(one) && one.match === undefined && !left_out.includes(at),
-  );
+  const gone = new Set(left_out);
+  const free = mock.findIndex((one, at) => isObject(one) && one.match === undefined && !gone.has(at));
   const { node, visit, item } = key;
   const place = free === -1 ? null : free;
   state.mocks_held = [
@@ -137,8 +137,8 @@ export function callsModel({ kind, mode, verify }: Node, item?: number): boolean
 export function placesUsed(state: MockUse, key: AttemptKey, left: readonly Json[]): number[] {
   const { mock: script } = state.spec.options;
   if (!Array.isArray(script)) return [];
-  const others = leftOut(state, key);
-  const seen = Array.from(script.keys()).filter((place) => !others.includes(place));
+  const others = new Set(leftOut(state, key));
+  const seen = Array.from(script.keys()).filter((place) => !others.has(place));
   const rest = left.map((mock) => canonicalJson(mock));
   return seen
     .toReversed()

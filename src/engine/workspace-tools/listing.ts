@@ -38,10 +38,11 @@ export function expandBraces(glob: string): string[] | null {
 
 /** The glob with its first innermost braces expanded; `null`: it has none. */
 function firstBraces(glob: string): string[] | null {
-  const [found, inside = ""] = /\{([^{}]*,[^{}]*)\}/.exec(glob) ?? [];
+  const innermost = Array.from(glob.matchAll(/\{([^{}]*)\}/g));
+  const found = innermost.find(([braces]) => braces.includes(","));
   if (found === undefined) return null;
-  const at = glob.indexOf(found);
-  const [before, after] = [glob.slice(0, at), glob.slice(at + found.length)];
+  const [braces, inside = ""] = found;
+  const [before, after] = [glob.slice(0, found.index), glob.slice(found.index + braces.length)];
   return inside.split(",").map((part) => before + part + after);
 }
 
