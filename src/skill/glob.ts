@@ -151,8 +151,11 @@ function tokensOf(glob: string): Token[] {
   });
 }
 
-/** Folders where a part of the path begins, stars, a set, a character after a backslash, or any other one. */
-const PIECES = /(?<![^/])\*\*\/|\*+|\[(?!!\])(!?)([^\]/]+)\]|\\(.)|./gsu;
+/**
+ * Folders where a part of the path begins, stars, a set, a character after a backslash, or any other one. A set has at
+ * most 100 characters, since many brackets would each look for an end far away.
+ */
+const PIECES = /(?<![^/])\*\*\/|\*+|\[(?!!\])(!?)([^\]/]{1,100})\]|\\(.)|./gsu;
 
 /** @param isDeep whether a run of stars, and where it begins, passes the separator too */
 function pathTokens(glob: string, isDeep: (stars: string, at: number) => boolean): Token[] {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { applyAgentRecord } from "../../src/engine/agent/apply.ts";
 import { messagesOf, settledBy } from "../../src/engine/agent/entries.ts";
-import { matchSkills } from "../../src/engine/agent/skills.ts";
+import { matchSkills, scopedTools } from "../../src/engine/agent/skills.ts";
 import { type AgentState, EMPTY_SESSION } from "../../src/engine/agent/state.ts";
 import { updatedLedger } from "../../src/engine/agent/task-ledger.ts";
 import { otherPhase } from "../../src/engine/agent/turn.ts";
@@ -21,14 +21,14 @@ import { rootObject } from "../../src/model/root-schema.ts";
 import { brokenUploadRules } from "../../src/skill/field-rules.ts";
 import { Findings } from "../../src/skill/findings.ts";
 import { reportMissing } from "../../src/skill/frontmatter/faults.ts";
-import { nameMatches } from "../../src/skill/glob.ts";
+import { ignoreGlob, nameMatches } from "../../src/skill/glob.ts";
 import { loadFault, uploadFault } from "../../src/skill/hooks.ts";
 import { missingFiles, missingReferences } from "../../src/skill/lint.ts";
 import { splitAllowedTools } from "../../src/skill/tool-names.ts";
 import { readToolsJson } from "../../src/skill/tools-json/read.ts";
 import { resultText } from "../../src/tool/mcp/remote-tool.ts";
 import { hostFault } from "../../src/tool/public-host.ts";
-import { SPEC, skill } from "./engine/agent/harness.ts";
+import { SPEC, skill, tool } from "./engine/agent/harness.ts";
 
 /** With this many characters, code whose time grows with their square takes minutes. */
 const MANY = 1_000_000;
@@ -56,6 +56,12 @@ const called = (results: string[]): Message[] => [
   { role: "tool", results: results.map(result) },
 ];
 const record = { v: 1, at: 0, type: "run_started", run: SPEC.run_id, spec: SPEC } as const;
+/** How many tools a skill leaves whose `allowed-tools` name none of them. */
+const left = (entry: string): number => {
+  const spec = { ...SPEC, skills: [skill("a", { allowed_tools: [entry] })], tools: [tool("b")] };
+  const { run } = applyAgentRecord(EMPTY_SESSION, { ...record, spec });
+  return run === null ? 0 : scopedTools({ ...run, active: ["a"] }).length;
+};
 /** A run whose calls have all settled. */
 const settledRun = (): AgentState => {
   const { run, ...state } = applyAgentRecord(EMPTY_SESSION, record);
@@ -127,11 +133,13 @@ test.each<[string, () => unknown, unknown]>([
   ["dots of a host", () => hostFault(new URL(`http://${".".repeat(MANY)}a/`), null), null],
   ["quotes of allowed-tools", () => splitAllowedTools([`a${'"'.repeat(MANY)}b`]).length, 1],
   ["blanks of allowed-tools", () => splitAllowedTools([blanks]), ["a", "b"]],
+  ["open parentheses of a skill's scope", () => left("(".repeat(MANY)), 1],
   ["open parentheses of allowed-tools", () => splitAllowedTools(["a( ".repeat(MANY)]).length, MANY],
   ["tags in a description", () => brokenUploadRules("a", "<a".repeat(MANY)).length, 1],
   ["blanks before frontmatter", () => missing(`${" ".repeat(MANY)}\nb`), MISSING],
   ["backticks before frontmatter", () => missing(`${"`".repeat(MANY)}\nb`), MISSING],
   ["a glob over a long text", () => nameMatches("*ab*".repeat(1000), "a".repeat(MANY)), false],
+  ["open sets of a .hullignore", () => ignoreGlob("[".repeat(MANY)).tokens.length, MANY + 3],
   ["a long glob over a long text", () => nameMatches("a?".repeat(MANY / 2), "a".repeat(MANY)), true],
   ["blanks in the fault of hooks", () => loadFault(blanks).at, undefined],
   ["escaped quotes in uploaded hooks", () => hooks(`"${'\\"'.repeat(MANY)}`), null],

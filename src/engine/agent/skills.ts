@@ -386,7 +386,7 @@ function allows(entry: string, tool: AgentTool): boolean {
   const namespace = namespaceOf(entry);
   if (namespace !== undefined) return namespace === (tool.definition.namespace ?? "");
   if (entry === "*") return true;
-  const own = entry.replace(/\(.*\)$/s, "");
+  const own = entry.replace(/^([^(]*)\(.*\)$/s, "$1");
   if (own === tool.definition.name) return true;
   return allowedTools([entry]).some(({ tool: name }) => isNamed(name, tool));
 }

@@ -277,7 +277,7 @@ function inlineSkill(given: Json, option: string): AgentSkill {
   if (!parsed.success) throw refused(faultsIn(parsed.error, given, [at]));
   const skill = parsed.data;
   const odd = (skill.allowed_tools ?? []).find(
-    (entry) => entry.replace(/\(.*\)$/s, "").includes(":") && !entry.startsWith("namespace:"),
+    (entry) => entry.replace(/^([^(]*)\(.*\)$/s, "$1").includes(":") && !entry.startsWith("namespace:"),
   );
   if (odd !== undefined) {
     const detail = `${option}.allowed_tools: "${odd}" is neither a tool's name, nor "namespace:<label>", nor "*".`;
