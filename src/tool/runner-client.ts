@@ -121,6 +121,8 @@ export async function* runExecution(
   // Immediately, not at the next frame: the caller may be waiting elsewhere.
   const cancel = (): void => options.background(cancelRequest(runner, spec.request_id, options.now()));
   let over = false;
+  // An earlier caller may have handed in what this one no longer wants.
+  if (options.signal.aborted && spec.detach) cancel();
   options.signal.addEventListener("abort", cancel);
   try {
     for await (const event of submission.events()) {

@@ -5,11 +5,12 @@ import { expect, test } from "vitest";
 import { Pipes } from "../../container/pipes.ts";
 import { encodeMultipart } from "../../src/tool/multipart.ts";
 import { type ExecutionSpec, signTicket } from "../../src/tool/protocol.ts";
-import { cancelRequest, runExecution } from "../../src/tool/runner-client.ts";
+import { cancelRequest, type RunOptions, runExecution } from "../../src/tool/runner-client.ts";
 import {
   bundle,
   collect,
   gone,
+  processesWith,
   run,
   runOptions,
   scratchOf,
@@ -107,3 +108,27 @@ test("400 aborted executions: cancelled, cut, dropped, timed out; no process, no
     await runner.stop();
   }
 }, 300_000);
+
+test("a caller that is no longer wanted when it follows a detached execution still ends it", async () => {
+  const runner = await startRunner();
+  try {
+    const files = await bundle({ "noop.sh": "#!/bin/sh\n" });
+    const value = spec({ digest: files.digest, argv: ["sleep", "76.5"], detach: true });
+    const facts = new Map<string, "handed_in" | "admitted">();
+    const known: RunOptions["known"] = {
+      known: (id) => facts.get(id) ?? "nothing",
+      note: (id, fact) => void facts.set(id, fact),
+    };
+    const first = collect(runExecution(runner, value, {}, runOptions(files, { known })));
+    await until(
+      () => [facts.get(value.id), processesWith("sleep 76.5").length],
+      ([fact, count]) => fact === "admitted" && count === 1,
+    );
+    const late = runOptions(files, { known, signal: AbortSignal.abort() });
+    await expect(collect(runExecution(runner, value, {}, late))).rejects.toThrow();
+    expect((await first).status.cause).toBe("cancelled");
+    await gone("sleep 76.5");
+  } finally {
+    await runner.stop();
+  }
+});
