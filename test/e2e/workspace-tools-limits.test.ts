@@ -106,6 +106,69 @@ test("a workflow's command whose runner is killed too is not repeated by the nod
   expect(lines("workflow")).toBe(1);
 });
 
+interface FlowRun {
+  status: string;
+  stages: { node_id: string; branch: string }[];
+}
+/** The record of a workflow run once it is as wanted; the Worker may be away meanwhile. */
+const recorded = (id: string, wanted: (run: FlowRun) => boolean): Promise<FlowRun> =>
+  until(async () => {
+    const path = `/workflows/runs/${id}`;
+    const response = await hull.call(path, undefined, { headers: admin }).catch(() => null);
+    return response?.ok ? json<FlowRun>(response) : { status: "away", stages: [] };
+  }, wanted);
+
+/** Begins a run whose command is held, kills the Worker, and stops the run as the first request that the next one gets. */
+async function stoppedAfterDeath(name: string, command: string, stop: (id: string) => Promise<Response>) {
+  const verify = (line: string, more: object = {}) => ({
+    kind: "verify",
+    verify: { command: line },
+    ...more,
+  });
+  const nodes = {
+    book: verify(command, { compensation: "unbook" }),
+    unbook: verify(`echo undone >> ${marks}/${name}`),
+  };
+  const body = { task: "go", graph: { entry: "book", nodes } };
+  const headers = { ...admin, prefer: "respond-async" };
+  const { id } = await json<{ id: string }>(await post("/workflows/execute", body, headers));
+  await until(
+    async () => lines(name),
+    (count) => count === 1,
+  );
+  expect(await kill(hull, "worker")).toBeGreaterThan(0);
+  const stopped = await until(
+    () => stop(id).catch(() => null),
+    (response) => response?.ok === true,
+  );
+  expect(stopped?.ok).toBe(true);
+  return id;
+}
+/** How many processes execute a command that has this word. */
+const processesOf = (word: string): number =>
+  [...hull.processes().values()].filter((command) => command.includes(word)).length;
+
+test.each([
+  ["cancelled", "61.25", (id: string) => post(`/workflows/runs/${id}/cancel`, {})],
+  [
+    "removed",
+    "61.75",
+    (id: string) => hull.call(`/sessions/${id}`, undefined, { method: "DELETE", headers: admin }),
+  ],
+])("a command that a killed Worker left behind ends with its workflow run: %s", async (name, time, stop) => {
+  const id = await stoppedAfterDeath(
+    name,
+    `echo x >> ${marks}/${name}; sleep ${time}; echo late >> ${marks}/${name}`,
+    stop,
+  );
+  if (name === "cancelled") await recorded(id, ({ status }) => status === "cancelled");
+  await until(
+    async () => processesOf(`sleep ${time}`),
+    (count) => count === 0,
+  );
+  expect(lines(name)).toBe(1);
+});
+
 test("R14: an uploaded skill has no workspace tools without the grant, and its text runs no commands", async () => {
   const add = (tenant: string) =>
     runHull(["keys", "add", "--tenant", tenant, "--scopes", "invoke,publish", "--url", hull.url], {

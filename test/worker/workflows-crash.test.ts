@@ -73,14 +73,16 @@ function journal(world: World): { state: WorkflowState; records: WorkflowRecord[
   return { state: state ?? expect.fail("no run"), records };
 }
 
-/** How many runs an attempt's session has had. */
-async function runsOf(id: string): Promise<number> {
+/** The status of each run that an attempt's session has had. */
+async function statusesOf(id: string): Promise<string[]> {
   const { SESSIONS } = bindings;
   const caller = { tenant: "t", id, request_id: "r", mock_scope: "" };
   const question = JSON.stringify({ caller, type: "runs", input: { limit: 10, before: 1_000_000 } });
   const answer = JSON.parse(await readText(await SESSIONS.get(SESSIONS.idFromName(`t/${id}`)).ask(question)));
-  return answer.value.data.length;
+  return answer.value.data.map(({ status }: { status: string }) => status);
 }
+
+const runsOf = async (id: string): Promise<number> => (await statusesOf(id)).length;
 
 /** Names of the events that the run has of a run inside it. */
 const toldOf = (world: World, session: string): string[] =>
@@ -241,6 +243,55 @@ describe("a workflow run", () => {
       if (died === 0) break;
     }
     expect(deaths).toBeGreaterThan(10);
+  });
+
+  it("undoes a stage that succeeded unknown to it, if its time passed meanwhile, whichever write is the last", async () => {
+    const nodes = { a: { ...said("did a"), compensation: "ua" }, ua: said("undid a") };
+    let [deaths, unknown] = [0, 0];
+    for (let writes = 1; writes < 300; writes += 1) {
+      const died = await inWorld(
+        { replies: [] },
+        async (world) => {
+          const request = { name: "begin", hash: "h" };
+          const spec = specOf(world.id, { entry: "a", nodes }, { deadline: world.now + 10_000 });
+          const begin = { spec, account: "a", request };
+          await world.tryAsk("beginWorkflow", begin);
+          // Even a process that can store nothing more begins what it has stored.
+          const [stored] = world.storage.sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'journal'");
+          const started =
+            stored !== undefined && journal(world).records.some(({ type }) => type === "started");
+          if (started) {
+            const [child = ""] = childSessions(journal(world).state);
+            const ended = () =>
+              statusesOf(child).then(
+                ([status]) => status === "done",
+                () => false,
+              );
+            while (!(await ended())) await new Promise((resolve) => setTimeout(resolve, 2));
+            await world.over();
+            if (journal(world).state.stages.length === 0) unknown += 1;
+          }
+          await world.ask("beginWorkflow", begin);
+          while ((await world.ask("workflow", { wait: "none" })).finished_at === null)
+            await new Promise((resolve) => setTimeout(resolve, 2));
+          const { stages, compensations, finished } = journal(world).state;
+          const undone = compensations.map(({ metadata }) => metadata.compensates);
+          const succeeded = stages.map(({ id, branch }) => [id, branch]);
+          const late = finished?.status === "failed";
+          expect({ writes, succeeded, undone }).toEqual({
+            writes,
+            succeeded: !started && late ? [] : [[`${world.id}:a:1`, "success"]],
+            undone: !started || !late ? [] : [`${world.id}:a:1`],
+          });
+          return world.deaths;
+        },
+        { writes, after: false },
+      );
+      deaths += died;
+      if (died === 0) break;
+    }
+    expect(deaths).toBeGreaterThan(3);
+    expect(unknown).toBeGreaterThan(0);
   });
 
   it("continues where its journal has a row for each record, and its stages' sessions are noted as they begin", async () => {

@@ -1,7 +1,7 @@
 /** Executes one attempt of a workflow's node: a run in a session of its own, or a command. */
 import { firstOf } from "../../cut.ts";
 import { narrowed, refusal } from "../../engine/agent/delegation.ts";
-import { droppedTools, mayExecute } from "../../engine/agent/policy.ts";
+import { droppedTools } from "../../engine/agent/policy.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { sha256 } from "../../engine/sha256.ts";
 import type { AttemptKey, Usage } from "../../engine/workflow/answers.ts";
@@ -11,57 +11,37 @@ import type { Node } from "../../engine/workflow/graph.ts";
 import { mocksOf, placesUsed } from "../../engine/workflow/mock-script.ts";
 import { consumedBy, itemsOf } from "../../engine/workflow/next.ts";
 import { artifactIn, completed, failed } from "../../engine/workflow/outcomes.ts";
-import {
-  NO_USAGE,
-  OUTCOME_UNKNOWN,
-  type Outcome,
-  type RecordedCalls,
-} from "../../engine/workflow/records.ts";
+import type { Outcome, RecordedCalls } from "../../engine/workflow/records.ts";
 import { fitted } from "../../engine/workflow/select-artifacts.ts";
 import { stagePrompt, stageTexts } from "../../engine/workflow/stage-prompt.ts";
 import { time, visitOf, type WorkflowState } from "../../engine/workflow/state.ts";
 import { visitId } from "../../engine/workflow/trace.ts";
 import { providedFor } from "../../engine/workflow/trial.ts";
-import { commandParts, commandText, NO_OUTPUT } from "../../engine/workspace-tools/command-result.ts";
-import { workspaceTools } from "../../engine/workspace-tools/definitions.ts";
-import { PUBLIC_TENANT } from "../../env.ts";
 import { ToolsRejected } from "../../errors/llm.ts";
 import { newId } from "../../llm/transcript.ts";
 import type { RunView } from "../../session/conversation/answers.ts";
 import { defined, isObject, objectOf, textOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
-import type { KnownExecutions } from "../../tool/runner-client.ts";
 import { agentSpec } from "../agent/options.ts";
 import type { RunContext } from "../context.ts";
-import { judgedAlone } from "../handler/policy.ts";
 import { llmHost } from "../llm-host.ts";
 import { ignoreMissing, type SessionClient, sessionClient } from "../session-client.ts";
 import { withToolsAbove } from "../task/child-spec.ts";
 import type { TaskSettings } from "../task/handle.ts";
 import { delegated, NOTHING_ASKED, ONCE } from "../task/sub-agent.ts";
-import type { WorkspaceAccess } from "../workspace/access.ts";
-import { runBash } from "../workspace-tools/bash.ts";
 import { ceilingsOfAttempt } from "./ceilings.ts";
 import { inputFault } from "./input-contract.ts";
 import { plain, policyOf, type Stage, stageOf, withCommandEnvironment, withNamed } from "./stage.ts";
+import { type CommandPlace, checkedCommand, NOTHING_RAN, saidBy, stopCommand, verified } from "./verify.ts";
 
 /** What an attempt needs from the object in which the run lives. */
-interface AttemptPlace {
-  context: RunContext;
+interface AttemptPlace extends CommandPlace {
   /** The run's own session. */
   session: string;
   /** Called with the session of an attempt, before it sends its events to the run's session. */
   announce: (child: string) => void;
   /** Name of the soft ledger that its calls count in. */
   account: string;
-  workspace: WorkspaceAccess;
-  known: KnownExecutions;
-  signal: AbortSignal;
-  /**
-   * Call it once the attempt's work has begun elsewhere; if a test lets the process die there, it never returns. `null`:
-   * no test does.
-   */
-  called: (() => Promise<void>) | null;
 }
 
 /** Options of the workflow run that win over those of its nodes. */
@@ -105,10 +85,6 @@ export function childSessions(state: WorkflowState): string[] {
 
 export const childRun = (session: string): string => session.replace(/^wfs_/, "run_");
 
-/** The id of the command's execution. A later run attempt follows the same execution. */
-const executionOf = (run: string, { node, visit, attempt }: AttemptKey): string =>
-  `wfx_${sha256(`${run}/${node}/${visit}/${attempt}`).slice(0, 32)}`;
-
 /**
  * Executes an attempt, or follows the execution that an earlier run attempt began, under the same names.
  * @param again whether an earlier run attempt may have begun it
@@ -129,12 +105,26 @@ export async function carryOutAttempt(
   const consumed = consumedBy(state, visit);
   const wrong = inputFault(node, consumed);
   if (wrong !== null) return failed("error", "input_contract", wrong);
-  const inputs = fitted(consumed, node.context_policy ?? {});
-  if (node.kind === "verify") return verified(node, await verifyText(state, node, key, inputs, place, again));
-  const item = key.item === undefined ? null : { at: key.item, all: itemsOf(node, consumed) };
-  const shown = item === null ? inputs : itemInputs(item.all[item.at], node);
-  const of = item === null ? null : { place: item.at + 1, of: item.all.length };
-  return runStage(state, node, key, { prompt: promptOf(node, spec.task, shown, of), inputs: shown }, place);
+  if (node.kind === "verify") {
+    if (node.verify?.command !== undefined)
+      return verified(node, await checkedCommand(state, node, key, place, again));
+    if (node.mode !== "agent") return verified(node, NOTHING_RAN);
+  }
+  const { inputs, item } = inputsOf(node, key, consumed);
+  const prompt = promptOf(node, spec.task, inputs, item);
+  const outcome = await runStage(state, node, key, { prompt, inputs }, place);
+  return node.kind === "verify" ? verified(node, saidBy(outcome)) : outcome;
+}
+
+/** The artifacts that a run of an attempt reads, and the place of its item. */
+function inputsOf(
+  node: Node,
+  { item }: AttemptKey,
+  consumed: readonly WorkflowArtifact[],
+): { inputs: readonly WorkflowArtifact[]; item: { place: number; of: number } | null } {
+  if (item === undefined) return { inputs: fitted(consumed, node.context_policy ?? {}), item: null };
+  const all = itemsOf(node, consumed);
+  return { inputs: itemInputs(all[item], node), item: { place: item + 1, of: all.length } };
 }
 
 /**
@@ -214,6 +204,28 @@ async function runStage(
           visit: key.visit,
           attempt: key.attempt,
         });
+  const { policy } = agent.policies;
+  return outcomeOf(state, node, key, { session, view, inputs, began, stage, policy });
+}
+
+/** The outcome of an attempt whose run has ended. */
+async function outcomeOf(
+  state: WorkflowState,
+  node: Node,
+  key: AttemptKey,
+  ran: {
+    session: SessionClient;
+    view: RunView;
+    inputs: readonly WorkflowArtifact[];
+    /** Unix ms. */
+    began: number;
+    stage: Stage;
+    policy: JsonObject | null;
+  },
+): Promise<Outcome> {
+  const { session, view, inputs, began, stage, policy } = ran;
+  const run = childRun(session.id);
+  const names = { child_run_id: run, child_session_id: session.id };
   const mocks_used = stage.options.mock === undefined ? await mocksUsed(state, key, session) : null;
   const recorded = await session.ask("recorded", { run_id: run });
   const done = { ...names, recorded, ...(mocks_used === null ? {} : { mocks_used }) };
@@ -227,7 +239,6 @@ async function runStage(
     };
     return failed("error", error.code, error.message, { ...done, usage, error });
   }
-  const { policy } = agent.policies;
   return stageOutcome(node, objectOf(view.result ?? {}), inputs, { ...done, began, stage, policy });
 }
 
@@ -314,19 +325,49 @@ function settingsOf(
   };
 }
 
-/** Stops what an attempt began in an earlier run attempt. @throws a failure that a later run attempt can overcome */
+/**
+ * Stops what an attempt of a stopped run began in an earlier run attempt.
+ * @returns the outcome of work that had already succeeded, which the run may have to undo; `null`: there is none
+ * @throws a failure that a later run attempt can overcome
+ */
 export async function stopAttempt(
-  { spec }: WorkflowState,
+  run: WorkflowState,
+  key: AttemptKey,
+  place: AttemptPlace,
+): Promise<Outcome | null> {
+  const state = within(run, key);
+  const node = state.spec.graph.nodes[key.node];
+  if (node === undefined) return null;
+  const outcome =
+    node.verify?.command === undefined
+      ? await stopStage(state, node, key, place.context)
+      : await stopCommand(state, node, key, place);
+  return outcome?.status === "completed" ? outcome : null;
+}
+
+async function stopStage(
+  state: WorkflowState,
+  node: Node,
   key: AttemptKey,
   context: RunContext,
-): Promise<void> {
-  const id = stageSession(spec.run_id, key);
-  const session = sessionClient(context, id);
-  const task = spec.graph.nodes[key.node]?.kind === "subagent";
-  const stopped = task
-    ? session.ask("task_close", { request: null })
-    : session.ask("cancel", { run_id: childRun(id) });
-  await stopped.catch(ignoreMissing);
+): Promise<Outcome | null> {
+  const visit = visitOf(state, key);
+  if (visit === undefined) return null;
+  const session = sessionClient(context, stageSession(state.spec.run_id, key));
+  const run_id = childRun(session.id);
+  try {
+    if (node.kind === "subagent") await session.ask("task_close", { request: null });
+    else await session.ask("cancel", { run_id });
+    const view = await session.ask("run", { run_id });
+    if (view.error !== undefined || view.result === undefined) return null;
+    const { inputs } = inputsOf(node, key, consumedBy(state, visit));
+    const ran = { session, view, inputs, began: visit.began, stage: stageOf(node), policy: null };
+    const outcome = await outcomeOf(state, node, key, ran);
+    return node.kind === "verify" ? verified(node, saidBy(outcome)) : outcome;
+  } catch (error) {
+    ignoreMissing(error);
+    return null;
+  }
 }
 
 /**
@@ -432,133 +473,4 @@ function eventsIn({ transcript }: JsonObject, kind: string): JsonObject[] {
 function reasoningIn(result: JsonObject): string | null {
   const texts = eventsIn(result, "private_reasoning").map(({ text }) => textOf(text));
   return texts.length === 0 ? null : texts.join("\n\n");
-}
-
-interface VerifyText {
-  text: string;
-  /** What models read about the command: its text, then how it ended. */
-  report: string;
-  /** The exit code of the command; `null`: there was no command, or it did not end by itself. */
-  exit_code: number | null;
-  /** Whether the command may or may not have taken effect. */
-  unknown?: boolean;
-  ran: Outcome | null;
-}
-
-const NOTHING_RAN = { text: "", report: "", exit_code: null };
-
-/** The text that a verify node checks: what its command printed, without Hull's own lines, or what its agent said. */
-async function verifyText(
-  state: WorkflowState,
-  node: Node,
-  key: AttemptKey,
-  inputs: readonly WorkflowArtifact[],
-  place: AttemptPlace,
-  again: boolean,
-): Promise<VerifyText> {
-  const { spec } = state;
-  const command = node.verify?.command;
-  if (command === undefined) {
-    if (node.mode !== "agent") return { ...NOTHING_RAN, ran: null };
-    const prompt = promptOf(node, spec.task, inputs, null);
-    const ran = await runStage(state, node, key, { prompt, inputs }, place);
-    return { text: ran.text, report: ran.text, exit_code: null, ran };
-  }
-  const { context, workspace, known, signal, called } = place;
-  const mock = providedFor(spec.test?.commands, key);
-  const { policy: outer = null, ceiling = null } = spec.above?.policies ?? {};
-  const limits = policyOf([context.settings.policy, ceiling, outer]);
-  const policy = policyOf([limits, spec.policy, spec.graph.capability_policy, node.capability_policy]);
-  const refused =
-    context.tenant === PUBLIC_TENANT
-      ? "commands are for callers with a key"
-      : mock === undefined && context.settings.workspace_tools.enabled === "never"
-        ? "this deployment has no workspace tools"
-        : !mayExecute(policy)
-          ? "the side-effect ceiling is below process_exec"
-          : bashIsRefused(limits, command)
-            ? "the policy of the deployment, or of the session above, refuses such a call of Bash"
-            : null;
-  if (refused !== null) {
-    const message = `The command of the node "${node.id}" may not run: ${refused}.`;
-    return { ...NOTHING_RAN, ran: failed("error", "tool_rejected", message) };
-  }
-  if (mock !== undefined) {
-    await called?.();
-    const { exit_code, output } = mock;
-    const remark = exit_code === null ? "it did not end by itself" : null;
-    const end = { exit_code, remark, notKept: [], offline: false, memory_bytes: null };
-    return { ...printed(commandText(command, output, end), exit_code), ran: null };
-  }
-  const execution = executionOf(spec.run_id, key);
-  const result = await runBash(
-    {
-      args: { command, ...defined({ timeout_ms: node.timeout_ms }) },
-      call_id: execution,
-      execution,
-      // Other commands of the workflow continue when this one is stopped.
-      run: execution,
-      again,
-      cwd: spec.cwd ?? "",
-      ...defined({ variables: spec.variables }),
-      skill: null,
-      own_stderr: true,
-      signal,
-    },
-    { context, workspace, known, emit: () => {}, skills: { toRun: async () => [] }, skillsKey: "" },
-  );
-  const unknown = result.error_category === "cancelled";
-  return { ...printed(result.content, result.exit_code ?? null), unknown, ran: null };
-}
-
-/** Whether a policy above the run refuses the command, as it would refuse a model that calls Bash with it. */
-function bashIsRefused(policy: JsonObject | null, command: string): boolean {
-  return workspaceTools(["Bash"], []).some(
-    (bash) => judgedAlone(policy, bash, { command }).verdict === "deny",
-  );
-}
-
-/** What a command printed on both outputs, and the report about it. @param content the text of its result */
-function printed(content: string, exit_code: number | null): Omit<VerifyText, "ran"> {
-  const report = content === NO_OUTPUT ? "" : content;
-  return { text: commandParts(content, exit_code, "").stdout, report, exit_code };
-}
-
-/** Checks the text of a verify node. */
-function verified(node: Node, { text, report, exit_code, unknown, ran }: VerifyText): Outcome {
-  if (ran !== null && ran.branch === "error") return ran;
-  const {
-    command,
-    assert_text,
-    expect_text,
-    expect_status = command === undefined ? undefined : 0,
-  } = node.verify ?? {};
-  const checks = [
-    { check: "expect_status", wanted: expect_status, ok: exit_code === expect_status },
-    { check: "assert_text", wanted: assert_text, ok: text.includes(assert_text ?? "") },
-    { check: "expect_text", wanted: expect_text, ok: text.includes(expect_text ?? "") },
-  ].flatMap(({ wanted, ...check }) => (wanted === undefined ? [] : [{ ...check, wanted }]));
-  const ok = checks.every((check) => check.ok);
-  const verification = { ok, exit_status: exit_code, checks };
-  const made = { newId, now: time(Date.now()) };
-  const artifact = artifactIn(node, { text: report, data: verification }, made);
-  const shared: Partial<Outcome> = {
-    text,
-    artifacts: [artifact],
-    verification,
-    usage: ran?.usage ?? NO_USAGE,
-    transcript: ran?.transcript ?? null,
-    child_run_id: ran?.child_run_id ?? null,
-    child_session_id: ran?.child_session_id ?? null,
-    metadata: ran?.metadata ?? {},
-    ...defined({ recorded: ran?.recorded, mocks_used: ran?.mocks_used }),
-  };
-  if (ok) return completed("verified", "passed", shared);
-  if (unknown)
-    return failed("failed", OUTCOME_UNKNOWN, `The node "${node.id}" lost its command. ${report}`, shared);
-  const wrong = checks
-    .filter((check) => !check.ok)
-    .map(({ check, wanted }) => `${check} ${JSON.stringify(wanted)}`);
-  const message = `The node "${node.id}" found ${wrong.join(" and ")} not fulfilled.`;
-  return failed("failed", "verification_failed", message, shared);
 }

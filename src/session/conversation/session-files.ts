@@ -140,6 +140,11 @@ export class SessionFiles implements WorkspaceAccess {
     return copied.every(Boolean) && workspace.adopt(files, keys);
   }
 
+  /** Names the workspace at the runner, also while the session is being removed. */
+  workspaceId(row: SessionRow): string {
+    return this.#of(row).version().id;
+  }
+
   count(row: SessionRow): number {
     return this.#of(row).count();
   }

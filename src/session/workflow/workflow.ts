@@ -15,8 +15,10 @@ import { attemptId } from "../../engine/workflow/trace.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { HullError } from "../../errors.ts";
 import { newId } from "../../llm/transcript.ts";
+import type { RunContext } from "../../run/context.ts";
 import { ignoreMissing, sessionClient } from "../../run/session-client.ts";
 import { carryOutAttempt, childSessions, stopAttempt } from "../../run/workflow/attempt.ts";
+import { endCommands } from "../../run/workflow/verify.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import { RETRY_MS } from "../conversation/due-times.ts";
@@ -281,9 +283,17 @@ export class Workflow {
     const children = this.#journal.runs().flatMap(childSessions);
     const context = this.#conversation.context({ request_id: this.requestId });
     const remove = (child: string) => sessionClient(context, child).ask("remove", null).catch(ignoreMissing);
-    await Promise.all(children.map(remove));
+    await Promise.all([...children.map(remove), this.#endCommands(context)]);
     await this.#journal.written();
     await forgetWorkflowRun({ env: this.#conversation.env, tenant }, id);
+  }
+
+  /** An earlier instance may have begun commands that still run. */
+  async #endCommands(context: RunContext): Promise<void> {
+    const { log, files } = this.#conversation;
+    const row = log.store.session();
+    if (row === null || log.store.submitted.ids().length === 0) return;
+    await endCommands(this.state(), context, files.workspaceId(row));
   }
 
   /** Drops what is in memory, since it may differ from storage. */
@@ -414,24 +424,24 @@ export class Workflow {
         if (fact === "admitted") this.#isOver(key, "called");
       },
     };
-    if (signal.aborted) {
-      // An earlier instance may have begun it and died before it could stop it.
-      await stopAttempt(state, key, context);
-      return failed("error", "cancelled", "The run was stopped.");
-    }
     let stage: string | null = null;
     const announce = (child: string): void => {
       stage = child;
       this.#stages.set(child, state.spec.run_id);
     };
+    const stops = async (): Promise<void> => {
+      if (this.#isOver(key, "called")) await new Promise(() => {});
+    };
+    const called = state.spec.test?.crashes === undefined ? null : stops;
+    const here = { session: log.store.identity().id, announce, account: origin.account };
+    const place = { context, ...here, workspace: files, known, signal, called };
+    const again = !this.#fresh.delete(attemptId(state.spec.run_id, key));
+    if (signal.aborted) {
+      // An earlier instance may have begun it and died before it could stop it.
+      const outcome = again ? await stopAttempt(state, key, place) : null;
+      return outcome ?? failed("error", "cancelled", "The run was stopped.");
+    }
     try {
-      const stops = async (): Promise<void> => {
-        if (this.#isOver(key, "called")) await new Promise(() => {});
-      };
-      const called = state.spec.test?.crashes === undefined ? null : stops;
-      const here = { session: log.store.identity().id, announce, account: origin.account };
-      const place = { context, ...here, workspace: files, known, signal, called };
-      const again = !this.#fresh.delete(attemptId(state.spec.run_id, key));
       return await carryOutAttempt(state, key, place, again);
     } catch (error) {
       if (signal.aborted) return failed("error", "cancelled", "The run was stopped.");
