@@ -96,7 +96,7 @@ export class AnthropicStream implements StreamReader {
     if (this.#blocks.length > 0 && message.id !== this.#head.id) {
       throw cutOff(this.#target, "another message begins in its stream");
     }
-    this.#head = message;
+    this.#head = { ...message };
     this.#tokens = { ...objectOf(message.usage) };
     this.#sink.onUsage?.(readUsage(this.#tokens));
   }
@@ -140,8 +140,8 @@ export class AnthropicStream implements StreamReader {
   #finish({ delta, usage }: JsonObject): void {
     const { stop_reason, stop_details, container } = objectOf(delta);
     this.#stopReason = stop_reason ?? this.#stopReason;
-    if (isObject(stop_details)) this.#head = { ...this.#head, stop_details };
-    if (isObject(container)) this.#head = { ...this.#head, container };
+    if (isObject(stop_details)) this.#head.stop_details = stop_details;
+    if (isObject(container)) this.#head.container = container;
     for (const [key, value] of Object.entries(objectOf(usage))) {
       // Some servers send 0 at the end for what they counted at the beginning.
       const counts = typeof value !== "number" || value > 0 || key === "output_tokens";

@@ -145,13 +145,18 @@ function sseCutter(options: FrameOptions, onEvent: (event: StreamEvent) => void)
   });
   /** The beginning of a line that may be this field: the parser drops pieces of fields that it does not know. */
   let held = "";
+  /** Whether it is this field. Then the line is not looked at again until it ends, however many pieces it comes in. */
+  let isError = false;
   const feed = (text: string): void => {
-    const all = held + text;
-    const start = Math.max(all.lastIndexOf("\n"), all.lastIndexOf("\r")) + 1;
-    const line = all.slice(start);
-    const mayBeError = line.startsWith(ERROR_FIELD) || ERROR_FIELD.startsWith(line);
+    const before = held;
+    const start = Math.max(text.lastIndexOf("\n"), text.lastIndexOf("\r")) + 1;
+    const line = start === 0 ? before + text : text.slice(start);
+    isError = (isError && start === 0) || line.startsWith(ERROR_FIELD);
+    const mayBeError = isError || ERROR_FIELD.startsWith(line);
     held = mayBeError && line.length <= MAX_ERROR_LINE ? line : "";
-    parser.feed(held === "" ? all : all.slice(0, start));
+    isError &&= held !== "";
+    if (held === "") parser.feed(before + text);
+    else if (start > 0) parser.feed(before + text.slice(0, start));
     if (overflow) throw tooLong(options);
   };
   return { feed, end: () => feed("\n\n") };

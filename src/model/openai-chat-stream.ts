@@ -121,7 +121,8 @@ export class OpenAiStream implements StreamReader {
 
   #count(more: Json | undefined): void {
     if (!isObject(more)) return;
-    this.#usage = { ...this.#usage, ...more };
+    // Some servers send it with every chunk, so it grows in place.
+    this.#usage = Object.assign(this.#usage ?? {}, more);
     this.#sink.onUsage?.(readUsage(this.#usage));
   }
 
