@@ -1,4 +1,5 @@
 /** The state of a workflow run, folded from its journal one record at a time. Pure. */
+import { memo } from "../../memo.ts";
 import { own } from "../../skill/json.ts";
 import { afterShare, type Shared } from "../shares.ts";
 import { sumUsd } from "../usd.ts";
@@ -438,10 +439,17 @@ function follow(state: WorkflowState, { id }: Node, branch: string, at: string):
   });
 }
 
+/** The nodes from which an edge leads to a node, by that node. */
+const sourcesOf = memo(({ edges }: Graph): ReadonlyMap<string, ReadonlySet<string>> => {
+  const sources = new Map<string, Set<string>>();
+  for (const { from, to } of edges) sources.set(to, (sources.get(to) ?? new Set()).add(from));
+  return sources;
+});
+
 /** How many of its incoming nodes a join waits for. */
 export function requiredInputs(graph: Graph, node: Node): number {
   const { strategy = "all", require_all_inputs, min_completed } = node.join_policy ?? {};
-  const incoming = new Set(graph.edges.filter(({ to }) => to === node.id).map(({ from }) => from)).size;
+  const incoming = sourcesOf(graph).get(node.id)?.size ?? 0;
   if (min_completed !== undefined && strategy !== "first") return Math.min(min_completed, incoming);
   if (require_all_inputs === true) return incoming;
   return strategy === "all" ? incoming : 1;
