@@ -164,16 +164,19 @@ export function toolDefinition(tool: CommandTool): ToolDefinition {
 
 const NUMERIC_NAMES = ["offset", "limit", "line", "count", "timeout"];
 
-/** Turns numeric strings into numbers if the arguments' schema, or a usual name, says that they are. */
+/**
+ * Turns numeric strings into numbers if the arguments' schema, or a usual name, says that they are. Without such strings
+ * the result is the given object.
+ */
 export function numericArguments(args: JsonObject, parameters: JsonObject): JsonObject {
   const properties = objectOf(parameters.properties);
-  const entries = Object.entries(args).map(([name, value]): [string, Json] => {
-    if (typeof value !== "string" || !/^-?\d+(\.\d+)?$/.test(value)) return [name, value];
+  const numbers = Object.entries(args).flatMap(([name, value]): [string, number][] => {
+    if (typeof value !== "string" || !/^-?\d+(\.\d+)?$/.test(value)) return [];
     const schema = properties[name];
     const type = isObject(schema) ? schema.type : undefined;
     const numeric =
       type === "integer" || type === "number" || (type === undefined && NUMERIC_NAMES.includes(name));
-    return [name, numeric ? Number(value) : value];
+    return numeric ? [[name, Number(value)]] : [];
   });
-  return Object.fromEntries(entries);
+  return numbers.length === 0 ? args : { ...args, ...Object.fromEntries(numbers) };
 }

@@ -1,4 +1,5 @@
 /** Detects calls that repeat without effect. Pure. */
+import { memo } from "../../memo.ts";
 import { canonicalJson } from "../../skill/canonical.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { repeatBlocked, repeatHint, repeatSkipped } from "./texts.ts";
@@ -22,10 +23,11 @@ interface LoopLimits {
   skip: number;
 }
 
+/** Kept, since each step of a turn asks it of every open call. */
+const hashOf = memo((args: JsonObject) => shortHash(canonicalJson(args)));
+
 /** Names a call by tool and arguments. */
-function callKey(tool: string, args: JsonObject): string {
-  return `${tool} ${shortHash(canonicalJson(args))}`;
-}
+const callKey = (tool: string, args: JsonObject): string => `${tool} ${hashOf(args)}`;
 
 /** The text that replaces the result of a call that must not be made; `null`: make it. */
 export function skipped(table: LoopTable, limits: LoopLimits, tool: string, args: JsonObject): string | null {
