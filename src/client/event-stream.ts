@@ -80,7 +80,8 @@ export class EventStream<Done> implements AsyncIterable<HullEvent> {
         if (last !== undefined && last.round === round) last.text += text;
         else rounds.push({ round, text });
       } else continue;
-      yield rounds.map(({ text }) => text).join("");
+      // `join` would copy the whole text with each piece.
+      yield rounds.reduce((whole, { text }) => whole + text, "");
     }
   }
 

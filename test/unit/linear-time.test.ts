@@ -1,10 +1,13 @@
 import { expect, test } from "vitest";
+import { Hull } from "../../src/client/client.ts";
 import { applyAgentRecord } from "../../src/engine/agent/apply.ts";
 import { messagesOf, settledBy } from "../../src/engine/agent/entries.ts";
+import { skipped } from "../../src/engine/agent/loop-detection.ts";
 import { matchSkills, scopedTools } from "../../src/engine/agent/skills.ts";
 import { type AgentState, EMPTY_SESSION } from "../../src/engine/agent/state.ts";
 import { updatedLedger } from "../../src/engine/agent/task-ledger.ts";
 import { otherPhase } from "../../src/engine/agent/turn.ts";
+import { numericArguments } from "../../src/engine/arguments.ts";
 import { isWatched } from "../../src/engine/daemon/watch.ts";
 import type { Message, ToolCallBlock, ToolResultMessage } from "../../src/engine/messages.ts";
 import { withResults } from "../../src/engine/open-calls.ts";
@@ -17,7 +20,10 @@ import { selectArtifacts } from "../../src/engine/workflow/select-artifacts.ts";
 import { codeCommand } from "../../src/engine/workspace-tools/code-tools.ts";
 import { edited } from "../../src/engine/workspace-tools/edit.ts";
 import { expandBraces } from "../../src/engine/workspace-tools/listing.ts";
+import { AnthropicStream } from "../../src/model/anthropic-stream.ts";
+import { OpenAiStream } from "../../src/model/openai-chat-stream.ts";
 import { rootObject } from "../../src/model/root-schema.ts";
+import type { StreamReader } from "../../src/model/wire.ts";
 import { brokenUploadRules } from "../../src/skill/field-rules.ts";
 import { Findings } from "../../src/skill/findings.ts";
 import { reportMissing } from "../../src/skill/frontmatter/faults.ts";
@@ -28,6 +34,7 @@ import { splitAllowedTools } from "../../src/skill/tool-names.ts";
 import { readToolsJson } from "../../src/skill/tools-json/read.ts";
 import { resultText } from "../../src/tool/mcp/remote-tool.ts";
 import { hostFault } from "../../src/tool/public-host.ts";
+import { TARGET } from "../support/wire-target.ts";
 import { SPEC, skill, tool } from "./engine/agent/harness.ts";
 
 /** With this many characters, code whose time grows with their square takes minutes. */
@@ -110,6 +117,24 @@ const inParts = (names: string[]) => ({
   allOf: names.map((name) => ({ properties: { [name]: { type: "string" } }, required: [name] })),
 });
 const alike = { required: many(100_000, (i) => `p${i}`) };
+/** What a provider's stream becomes. */
+const folded = (reader: StreamReader, events: object[]): unknown => {
+  for (const event of events) reader.push({ data: JSON.stringify(event) });
+  return reader.answer();
+};
+const ended = { choices: [{ delta: {}, finish_reason: "stop" }] };
+const longArguments = { text: "a".repeat(MANY) };
+const asked = () => numericArguments(longArguments, {});
+/** How much text a client gets of a stream with so many deltas. */
+async function streamed(count: number): Promise<number> {
+  const event = (name: string, data: object) => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
+  const deltas = many(count, (i) => event("delta", { round: i < count / 2 ? 1 : 2, text: "a word. " }));
+  const body = [...deltas, event("done", { ok: true })].join("");
+  const hull = new Hull({ url: "http://localhost", fetch: async () => new Response(body) });
+  let length = 0;
+  for await (const text of hull.stream("a").text()) length = text.length;
+  return length;
+}
 const links = many(50_000, (i) => `[a](a/${i}.md)`).join(" ");
 const named = many(50_000, (i) => `scripts/${i}.py`).join(" ");
 const files = many(50_000, (i) => `b/${i}.md`);
@@ -165,6 +190,34 @@ test.each<[string, () => unknown, unknown]>([
     () => rootObject({ anyOf: [alike, { required: alike.required.toReversed() }] }),
     expect.objectContaining({ required: alike.required }),
   ],
+  ["deltas of a client's stream, in two rounds", () => streamed(200_000), 1_600_000],
+  [
+    "steps of a turn with a long call",
+    () => many(100_000, String).filter(() => skipped({}, SPEC.loop_detect, "f", asked()) !== null).length,
+    0,
+  ],
+  [
+    "counts that a chat completion adds with each chunk",
+    () =>
+      folded(new OpenAiStream(TARGET, {}), [
+        ...many(50_000, (i) => `k${i}`).map((name) => ({ usage: { [name]: 1 } })),
+        ended,
+      ]),
+    expect.objectContaining({ usage: expect.objectContaining({ k0: 1, k49999: 1 }) }),
+  ],
+  [
+    "ends of a message with many members",
+    () =>
+      folded(new AnthropicStream(TARGET, {}), [
+        {
+          type: "message_start",
+          message: Object.fromEntries(many(20_000, (i) => `k${i}`).map((k) => [k, 1])),
+        },
+        ...many(20_000, String).map((a) => ({ type: "message_delta", delta: { stop_details: { a } } })),
+        { type: "message_stop" },
+      ]),
+    expect.objectContaining({ k0: 1, stop_details: { a: "19999" } }),
+  ],
   ["many parameters of a configuration", () => configured(many(100_000, (i) => `p${i}`)), 100_000],
   ["links of a body, in a folder of many files", () => missingReferences(links, files).length, 50_000],
   ["files that a body names, in such a folder", () => missingFiles(named, files).length, 50_000],
@@ -180,6 +233,6 @@ test.each<[string, () => unknown, unknown]>([
   ],
   ["results in the order of their calls", () => withResults(called(IDS)).length, 2],
   ["results in another order", () => withResults(called(IDS.toReversed())).length, 2],
-])("%s take linear time", (_, read, expected) => {
-  expect(read()).toEqual(expected);
+])("%s take linear time", async (_, read, expected) => {
+  expect(await read()).toEqual(expected);
 });

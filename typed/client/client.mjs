@@ -300,7 +300,7 @@ var EventStream = class {
         if (last !== void 0 && last.round === round) last.text += text2;
         else rounds.push({ round, text: text2 });
       } else continue;
-      yield rounds.map(({ text: text2 }) => text2).join("");
+      yield rounds.reduce((whole, { text: text2 }) => whole + text2, "");
     }
   }
   /**
