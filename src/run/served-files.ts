@@ -1,7 +1,5 @@
 /** Files of a call of a served skill that works on files: the request's files go in, new and changed ones come out. */
 import { askedAgain } from "../asked-again.ts";
-import { utf8Length } from "../bytes.ts";
-import { firstOf } from "../cut.ts";
 import type { Warning } from "../engine/messages.ts";
 import { InvalidRequest } from "../errors/llm.ts";
 import { InputRequired } from "../errors/request.ts";
@@ -9,9 +7,9 @@ import { type HullError, Internal } from "../errors.ts";
 import { MOST_FILES } from "../llm/vendor-limits.ts";
 import type { Manifest } from "../skill/manifest.ts";
 import { mediaTypeOf } from "../skill/media.ts";
-import { pathFault, staysBehind, WORKSPACE_LIMITS } from "../tool/workspace-path.ts";
 import type { ProducedFile } from "./answers.ts";
 import type { RunContext } from "./context.ts";
+import { freelyNamed, OWN_FOLDER } from "./file-names.ts";
 import { PRODUCED_TTL_MS, storeFile } from "./files.ts";
 import type { InputFile, RunInput } from "./handle.ts";
 import type { Body } from "./large-body.ts";
@@ -20,9 +18,6 @@ import { type NotStored, notStored, storedOrNot } from "./not-stored.ts";
 import { allFiles, type WorkspaceAccess, type WorkspaceFile } from "./workspace/access.ts";
 import { storeContent, writeFile } from "./workspace/store.ts";
 import { refusedOf } from "./workspace/write-rules.ts";
-
-/** Hull's own files, such as long outputs of commands. */
-const OWN_FOLDER = ".hull/";
 
 /** Empties a work folder in which an earlier run attempt may have begun. */
 export async function emptied(workspace: WorkspaceAccess): Promise<void> {
@@ -37,16 +32,15 @@ export async function lastWritten(workspace: WorkspaceAccess): Promise<number> {
 }
 
 /** The paths in the work folder under which `writeInputs` writes the files of a request. */
-export const inputPaths = (files: readonly InputFile[]): string[] => placed(files).map(({ path }) => path);
+export const inputPaths = (files: readonly InputFile[]): string[] =>
+  freelyNamed(files).map(({ path }) => path);
 
 /** The files of a request with their paths. */
 function placed(files: readonly InputFile[]): { path: string; content: Body }[] {
-  const paths: string[] = [];
-  return files.map((file) => {
-    const path = freeName(nameOf(file), paths);
-    paths.push(path);
-    return { path, content: file.body instanceof Uint8Array ? [file.body] : file.body };
-  });
+  return freelyNamed(files).map(({ path, file: { body } }) => ({
+    path,
+    content: body instanceof Uint8Array ? [body] : body,
+  }));
 }
 
 /** Writes the files of a request into the work folder under their names; returns their digests by path. */
@@ -100,51 +94,6 @@ export async function writeInputsUnless<T>(
   }
   return null;
 }
-
-const EXTENSIONS = new Map([
-  ["application/pdf", "pdf"],
-  ["text/csv", "csv"],
-  ["text/plain", "txt"],
-  ["text/markdown", "md"],
-  ["application/json", "json"],
-  ["image/png", "png"],
-  ["image/jpeg", "jpg"],
-  ["application/zip", "zip"],
-  ["application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "xlsx"],
-  ["application/vnd.openxmlformats-officedocument.wordprocessingml.document", "docx"],
-  ["application/vnd.openxmlformats-officedocument.presentationml.presentation", "pptx"],
-]);
-
-/** A name as one that a session keeps: it is shortened if it is too long, and differs from those that stay behind. */
-export const keepable = (name: string): string => numbered(staysBehind(name) ? `${name}_` : name, 1);
-
-/** The last part of the client's name, if a file can have that name. */
-function nameOf({ filename, mime }: InputFile): string {
-  const base = keepable((filename ?? "").normalize("NFC").split(/[/\\]/).at(-1) ?? "");
-  if (base !== "" && pathFault(base) === null && !base.startsWith(OWN_FOLDER.slice(0, -1))) return base;
-  const extension = EXTENSIONS.get(mime);
-  return extension === undefined ? "input" : `input.${extension}`;
-}
-
-function freeName(name: string, taken: readonly string[]): string {
-  let free = name;
-  for (let count = 2; taken.includes(free); count++) free = numbered(name, count);
-  return free;
-}
-
-/** The name of the first, second, … file that wants this name, with a shorter stem if it is too long. */
-export function numbered(name: string, count: number): string {
-  const dot = name.lastIndexOf(".");
-  const end = dot > 0 && name.length - dot <= MAX_EXTENSION ? dot : name.length;
-  const suffix = `${count === 1 ? "" : `-${count}`}${name.slice(end)}`;
-  const most = WORKSPACE_LIMITS.name_bytes - utf8Length(suffix);
-  let stem = name.slice(0, end);
-  while (utf8Length(stem) > most) stem = firstOf(stem, stem.length - 1);
-  return stem + suffix;
-}
-
-/** In UTF-16 units, with the dot. */
-const MAX_EXTENSION = 20;
 
 /** The error for a file that a work folder refuses. @param option where the request names the file */
 export const doesNotFit = (option: string, path: string): HullError =>

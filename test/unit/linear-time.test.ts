@@ -1,5 +1,5 @@
+import { Hull } from "hullrun/client";
 import { expect, test } from "vitest";
-import { Hull } from "../../src/client/client.ts";
 import { applyAgentRecord } from "../../src/engine/agent/apply.ts";
 import { messagesOf, settledBy } from "../../src/engine/agent/entries.ts";
 import { skipped } from "../../src/engine/agent/loop-detection.ts";
@@ -24,6 +24,7 @@ import { AnthropicStream } from "../../src/model/anthropic-stream.ts";
 import { OpenAiStream } from "../../src/model/openai-chat-stream.ts";
 import { rootObject } from "../../src/model/root-schema.ts";
 import type { StreamReader } from "../../src/model/wire.ts";
+import { freelyNamed, keepable } from "../../src/run/file-names.ts";
 import { brokenUploadRules } from "../../src/skill/field-rules.ts";
 import { Findings } from "../../src/skill/findings.ts";
 import { reportMissing } from "../../src/skill/frontmatter/faults.ts";
@@ -189,6 +190,12 @@ test.each<[string, () => unknown, unknown]>([
     "what all alternatives of a tool's schema require",
     () => rootObject({ anyOf: [alike, { required: alike.required.toReversed() }] }),
     expect.objectContaining({ required: alike.required }),
+  ],
+  ["a file's long name", () => keepable(`${"a".repeat(MANY)}.txt`).length, 255],
+  [
+    "files of one name",
+    () => freelyNamed(Array.from({ length: 20_000 }, () => ({ filename: "a.txt", mime: "" }))).at(-1),
+    expect.objectContaining({ path: "a-20000.txt" }),
   ],
   ["deltas of a client's stream, in two rounds", () => streamed(200_000), 1_600_000],
   [
