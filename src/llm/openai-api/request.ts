@@ -84,14 +84,10 @@ export interface ChatRequest {
 
 /** @throws InvalidRequest for a member that is missing, has another type, or is not accounted */
 export function readChatRequest(body: JsonObject): ChatRequest {
-  const outside = membersOutside(body, chatBody);
+  const unsupported = UNSUPPORTED.filter((name) => name in body && body[name] !== null);
+  const further = membersOutside(body, chatBody, unsupported);
   // A stored completion never becomes part of a later request, as a stored response does.
-  const { store: _, ...counted } = outside;
-  checkFurther(counted);
-  const unsupported = UNSUPPORTED.filter((name) => name in outside);
-  const further = Object.fromEntries(
-    Object.entries(outside).filter(([name]) => !unsupported.some((lost) => lost === name)),
-  );
+  checkFurther(further, "store");
   const given = readShape(chatBody, body);
   const own = ownEffort(given.reasoning_effort);
   const extra = own === null ? further : { ...further, reasoning_effort: own };

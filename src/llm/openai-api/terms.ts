@@ -10,16 +10,25 @@ import { hasMember, lenient, object, requiredText, wrong } from "../members.ts";
 /** The output limit of a request that has none. */
 const DEFAULT_MAX_TOKENS = 16_384;
 
-/** Members that the shape does not have, and so no canonical form: targets of the same protocol get them unchanged. */
-export const membersOutside = (body: JsonObject, shape: z.ZodMiniLazy<z.ZodMiniObject>): JsonObject =>
+/**
+ * Members that the shape does not have, and so no canonical form: targets of the same protocol get them unchanged. A body
+ * may have very many, so they are copied only once. @param except names to leave out
+ */
+export const membersOutside = (
+  body: JsonObject,
+  shape: z.ZodMiniLazy<z.ZodMiniObject>,
+  except: readonly string[] = [],
+): JsonObject =>
   Object.fromEntries(
-    Object.entries(body).filter(([name, value]) => !hasMember(shape, name) && value !== null),
+    Object.entries(body).filter(
+      ([name, value]) => value !== null && !hasMember(shape, name) && !except.includes(name),
+    ),
   );
 
-/** @throws InvalidRequest for a further member that is not accounted */
-export function checkFurther(further: JsonObject): void {
+/** @param except a member that may be set @throws InvalidRequest for a further member that is not accounted */
+export function checkFurther(further: JsonObject, except?: string): void {
   for (const { path, reason } of reservedMembers(further))
-    throw wrong(path, `it cannot be set here: ${reason}`);
+    if (path !== except) throw wrong(path, `it cannot be set here: ${reason}`);
 }
 
 /** A reasoning effort, or none. */
