@@ -166,7 +166,8 @@ function freeName(name: string, taken: Set<string>): string {
 }
 
 function cutStem(stem: string): string {
-  let cut = stem;
+  // Each UTF-16 unit takes at least one byte.
+  let cut = firstOf(stem, MAX_STEM_BYTES);
   while (Buffer.byteLength(cut) > MAX_STEM_BYTES) cut = firstOf(cut, cut.length - 1);
   return cut;
 }
