@@ -6,6 +6,7 @@ import { type AllowedTool, allowedTools } from "../../skill/tool-names.ts";
 import { OWN_FOLDER } from "../agent/skill-text.ts";
 import type { AgentSkill, AgentTool } from "../agent/spec.ts";
 import { isNamed } from "./definitions.ts";
+import { runningWords } from "./running-words.ts";
 import { type SimpleCommand, splitCommands, type Word } from "./shell-split.ts";
 
 /** Whether a call fits an entry of one of these active skills. */
@@ -62,8 +63,7 @@ function partFits(entry: string, { words, assigns, writes }: SimpleCommand): boo
   const shown = pattern.endsWith(":*") ? pattern.slice(0, -2) : pattern;
   if (words.length === 0 || !words[0]?.plain) return false;
   if (writes.length > 0 && !shown.includes(">")) return false;
-  if (words.some((word) => runsPrograms(words[0]?.text ?? "", word) && !shown.includes(optionOf(word.text))))
-    return false;
+  if (runningWords(words).some((word) => !names(shown, word))) return false;
   const texts = words.map(({ text, raw, plain }) => (plain && !/[\s'"\\]/.test(text) ? text : raw));
   const written = [...texts, ...writes.map((file) => `> ${file}`)].join(" ");
   if (!pattern.endsWith(":*")) {
@@ -90,51 +90,15 @@ const LEADS_UP = /(?:^|[\s/=])\.\.(?:[\s/]|$)/;
 const withoutQuotes = (pattern: string): string =>
   pattern.replace(/(["'])([^\s"'\\$`]*)\1/g, (_, _quote: string, inner: string) => inner);
 
-/** Options and commands with which well-known programs run others, or write files elsewhere. */
-const RUNNING: readonly (readonly [program: RegExp, word: RegExp])[] = [
-  [
-    /^git$/,
-    /^(?:-c.*|-p|--paginate|--config-env.*|--exec-path.*|--exec.*|-x.*|--upload-pack.*|--receive-pack.*|--ext-diff|--open-files-in-pager.*|-O.*|--output.*|-o|--git-dir.*|--work-tree.*|-C.*|bisect|submodule|filter-branch|config|difftool|mergetool|daemon|hook|maintenance)$/,
-  ],
-  [/^find$/, /^-(?:exec|execdir|ok|okdir|delete|fprint0?|fprintf|fls)$/],
-  [
-    /^(?:tar|bsdtar)$/,
-    /^(?:--to-command.*|--checkpoint-action.*|--use-compress-program.*|-I.*|--rsh-command.*|-F|--info-script.*)$/,
-  ],
-  [/^(?:rsync|scp|sftp|ssh)$/, /^(?:-e.*|--rsh.*|-o.*|-S.*|-F.*|--rsync-path.*)$/],
-  [/^(?:sort)$/, /^(?:--compress-program.*|-[bdfghiMnRrVcCmsuz]*o.*|--output.*)$/],
-  [
-    /^(?:sed|gsed)$/,
-    /^(?:-[nErsuz]*i.*|--in-place.*|-[nErsuz]*f.*|--file.*|.*[;{}]?\s*[ew](?:\s.*)?$|.*\/[gip0-9]*[ew][gip0-9]*)$/,
-  ],
-  [/^(?:awk|gawk|mawk|nawk)$/, /(?:system\s*\(|\||>|^-f|^--file|^-i|^-l|^-E|@load|@include)/],
-  [
-    /^(?:curl|wget)$/,
-    /^(?:-[afgijklnpqsvGIJLNRSZ#]*[oO].*|--output.*|-K.*|--config.*|-T.*|--upload-file.*|--use-askpass.*|--post-file.*|--execute.*|-e.*)$/,
-  ],
-  [
-    /^(?:env|nice|nohup|timeout|xargs|watch|sudo|doas|stdbuf|setsid|command|builtin|exec|eval|source|\.)$/,
-    /./,
-  ],
-  [/^(?:rg|ripgrep)$/, /^--pre(?:=.*)?$/],
-  [/^(?:man|less|more|vi|vim|ex|nano|emacs)$/, /./],
-  [/^(?:zip)$/, /^(?:-TT.*|--unzip-command.*)$/],
-];
-
-function runsPrograms(program: string, { text, plain }: Word): boolean {
-  if (text === program) return false;
-  // The shell makes several words of `{-c,x}`, and any of them may be an option.
-  const several = !plain && text.includes("{") && /,|\.\./.test(text.slice(text.indexOf("{")));
-  return RUNNING.some(
-    ([of, what]) => of.test(program) && (several || what.test(text) || abbreviates(text, what)),
-  );
+/** Whether an entry names a word or an option, not only a longer text that contains it. */
+function names(entry: string, { text, raw, plain }: Word): boolean {
+  if (!plain || text === "") return entry.includes(raw);
+  const option = /^-{1,2}[A-Za-z][A-Za-z-]*/.exec(text)?.[0];
+  const wanted = option ?? text;
+  for (let at = entry.indexOf(wanted); at !== -1; at = entry.indexOf(wanted, at + 1)) {
+    const after = entry[at + wanted.length] ?? " ";
+    const ends = option === undefined ? /[\s"'*]/.test(after) : /[^\w-]/.test(after);
+    if (ends && /[\s"']/.test(entry[at - 1] ?? " ")) return true;
+  }
+  return false;
 }
-
-/** Whether a word is the beginning of a long option, which many programs take for the whole option. */
-function abbreviates(word: string, options: RegExp): boolean {
-  const name = /^--[a-z][a-z-]*/.exec(word)?.[0];
-  const known = options.source.match(/--[a-z][a-z-]*/g) ?? [];
-  return name !== undefined && known.some((option) => option.startsWith(name));
-}
-
-const optionOf = (word: string): string => /^-{1,2}[A-Za-z][A-Za-z-]*/.exec(word)?.[0] ?? word;

@@ -12,6 +12,15 @@ export interface Word {
   raw: string;
   /** Whether the program gets exactly this text, because the shell expands nothing in it. */
   plain: boolean;
+  /** Expansions of an output or of arguments that decide how the word begins, or make several words of it. */
+  open: Expansion[];
+}
+
+interface Expansion {
+  /** The commands whose output it is; none: it is a variable that the text itself determines. */
+  commands: SimpleCommand[];
+  /** Whether it is within double quotes, which make one word of it. */
+  quoted: boolean;
 }
 
 export interface SimpleCommand {
@@ -28,6 +37,8 @@ const RESERVED = new Set(
     " ",
   ),
 );
+/** Variables that contain words of the text itself, as `$_` contains the previous command's last one. */
+const FROM_TEXT = /^\$\{?#?(?:[^A-Za-z{]|BASH)/;
 const MAX_LENGTH = 20_000;
 const MAX_DEPTH = 10;
 
@@ -178,6 +189,7 @@ class Reader {
     const start = this.#at;
     let text = "";
     let plain = true;
+    const open: Expansion[] = [];
     for (;;) {
       const next = this.#text[this.#at];
       if (next === undefined || " \t\n;|&".includes(next)) break;
@@ -197,7 +209,7 @@ class Reader {
         text += this.#text.slice(this.#at + 1, end);
         this.#at = end + 1;
       } else if (next === '"') {
-        const inner = this.#doubleQuoted();
+        const inner = this.#doubleQuoted(text, open);
         text += inner.text;
         plain &&= inner.plain;
       } else if (next === "\\") {
@@ -206,7 +218,8 @@ class Reader {
         if (escaped !== "\n") text += escaped;
         this.#at += 2;
       } else if (next === "$" || next === "`") {
-        this.#expansion();
+        const commands = this.#expansion(false);
+        if (commands !== null) open.push({ commands, quoted: false });
         plain = false;
       } else {
         // Bash makes several words of braces.
@@ -215,10 +228,11 @@ class Reader {
         this.#at++;
       }
     }
-    return { text, raw: this.#text.slice(start, this.#at), plain };
+    return { text, raw: this.#text.slice(start, this.#at), plain, open };
   }
 
-  #doubleQuoted(): { text: string; plain: boolean } {
+  /** @param before the word up to here @param open its expansions that count as such */
+  #doubleQuoted(before: string, open: Expansion[]): { text: string; plain: boolean } {
     let text = "";
     let plain = true;
     this.#at++;
@@ -234,7 +248,8 @@ class Reader {
         if (escaped !== "\n") text += '$`"\\'.includes(escaped) ? escaped : `\\${escaped}`;
         this.#at += 2;
       } else if (next === "$" || next === "`") {
-        this.#expansion();
+        const commands = this.#expansion(true);
+        if (commands !== null && /^(?:-[^=]*)?$/.test(before + text)) open.push({ commands, quoted: true });
         plain = false;
       } else {
         text += next;
@@ -243,32 +258,40 @@ class Reader {
     }
   }
 
-  /** Something that begins with `$` or a backtick. Commands in it count. */
-  #expansion(): void {
+  /**
+   * Something that begins with `$` or a backtick. Commands in it count.
+   * @returns the commands whose output it is; `null`: it is a variable of the environment, or no expansion
+   */
+  #expansion(quoted: boolean): SimpleCommand[] | null {
+    const first = this.#commands.length;
     const rest = this.#text.slice(this.#at, this.#at + 3);
     if (rest.startsWith("`")) {
       const end = /(?:[^`\\]|\\[\s\S])*`/y;
       end.lastIndex = this.#at + 1;
       const found = end.exec(this.#text)?.[0];
       if (found === undefined) throw new Unclear();
+      // Within double quotes, bash reads `\"` in backticks as a quote.
+      if (quoted && found.includes('\\"')) throw new Unclear();
       this.#at += 1 + found.length;
       const inner = found.slice(0, -1).replace(/\\([\\`$])/g, "$1");
       new Reader(inner, this.#commands, this.#depth + 1).list(null);
-      return;
+      return this.#commands.slice(first);
     }
+    // Bash removes the two before it looks at what follows the `$`.
+    if (rest === "$\\\n") throw new Unclear();
     if (rest === "$((" || rest.startsWith("$[") || rest.startsWith("$'") || rest.startsWith('$"'))
       throw new Unclear();
     if (rest.startsWith("$(")) {
       this.#at += 2;
       this.#nested();
-      return;
+      return this.#commands.slice(first);
     }
     const variable = /\$(?:[A-Za-z_]\w*|[0-9@*#?$!-]|\{[#]?[A-Za-z_0-9@*]\w*\})/y;
     variable.lastIndex = this.#at;
     const found = variable.exec(this.#text)?.[0];
-    if (found !== undefined) this.#at += found.length;
-    else if (rest.startsWith("${")) throw new Unclear();
-    else this.#at++;
+    if (found === undefined && rest.startsWith("${")) throw new Unclear();
+    this.#at += found?.length ?? 1;
+    return found !== undefined && FROM_TEXT.test(found) ? [] : null;
   }
 
   /** Commands up to the `)` that closes them. */
@@ -285,6 +308,8 @@ class Reader {
       const stop = this.#text.indexOf("\n", this.#at);
       const line = this.#text.slice(this.#at, stop === -1 ? this.#text.length : stop);
       this.#at = stop === -1 ? this.#text.length : stop + 1;
+      // Bash joins it with the next one, which may make the end of it.
+      if (!quoted && line.endsWith("\\")) throw new Unclear();
       if ((tabs ? line.replace(/^\t+/, "") : line) === end) break;
       lines.push(line);
       if (stop === -1) throw new Unclear();
@@ -297,7 +322,7 @@ class Reader {
     while (this.#at < this.#text.length) {
       const next = this.#text[this.#at];
       if (next === "\\") this.#at += 2;
-      else if (next === "$" || next === "`") this.#expansion();
+      else if (next === "$" || next === "`") this.#expansion(true);
       else this.#at++;
     }
   }
