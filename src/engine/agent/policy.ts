@@ -177,7 +177,7 @@ function valuesAt(args: JsonObject, key: string): Json[] {
  * The argument that a constraint without a name checks: the first that the tool declares as text, whatever the model
  * sent. The model chooses order and types, so it could put another text first, or send a list instead of the text.
  */
-function firstText({ parameters }: AgentTool["definition"], args: JsonObject): string {
+export function firstText({ parameters }: AgentTool["definition"], args: JsonObject): string {
   const declared = Object.entries(objectOf(parameters.properties));
   const texts = declared.filter(([, schema]) => {
     const { type = "string" } = objectOf(schema);

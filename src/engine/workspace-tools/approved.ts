@@ -1,8 +1,10 @@
 /** Whether the `allowed-tools` entries of a run's skills approve a call beforehand. Pure. */
 
 import { nameMatches } from "../../skill/glob.ts";
+import { objectOf } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { type AllowedTool, allowedTools } from "../../skill/tool-names.ts";
+import { firstText } from "../agent/policy.ts";
 import { OWN_FOLDER } from "../agent/skill-text.ts";
 import type { AgentSkill, AgentTool } from "../agent/spec.ts";
 import { isNamed } from "./definitions.ts";
@@ -25,9 +27,13 @@ export function fitsEntries(entries: readonly AllowedTool[], tool: AgentTool, ar
   const patterns = entries.flatMap(({ pattern }) => pattern ?? []);
   if (patterns.length === 0) return false;
   if (tool.executor === "workspace" && tool.handler === "Bash") return commandFits(patterns, args.command);
-  const [first] = [args.file_path, args.path, ...Object.values(args)].filter(
-    (value) => typeof value === "string",
+  const { definition } = tool;
+  // A tool ignores what it does not declare, and the model chooses the order of what it sends.
+  const declared = objectOf(definition.parameters.properties);
+  const file = ["file_path", "path"].find(
+    (name) => Object.hasOwn(declared, name) && args[name] !== undefined,
   );
+  const first = args[file ?? firstText(definition, args)];
   // A path with `..` may lead elsewhere, so it fits nothing.
   if (typeof first !== "string" || /(?:^|\/)\.\.(?:\/|$)/.test(first)) return false;
   return patterns.some((pattern) => nameMatches(pattern.replace(/^\.\//, ""), first.replace(/^\.\//, "")));

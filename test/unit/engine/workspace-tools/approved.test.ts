@@ -4,6 +4,7 @@ import type { AgentSkill, AgentTool } from "../../../../src/engine/agent/spec.ts
 import { approvedBeforehand } from "../../../../src/engine/workspace-tools/approved.ts";
 import { workspaceTools } from "../../../../src/engine/workspace-tools/definitions.ts";
 import { splitCommands } from "../../../../src/engine/workspace-tools/shell-split.ts";
+import type { JsonObject } from "../../../../src/skill/manifest.ts";
 import { WORKSPACE_TOOLS } from "../../../../src/skill/tool-names.ts";
 
 const tools = new Map(workspaceTools(WORKSPACE_TOOLS, []).map((tool) => [tool.definition.name, tool]));
@@ -269,11 +270,35 @@ test.each([
   ["Write(./out/*)", "Write", { file_path: "out/x", content: "" }, true],
   ["Grep(error*)", "Grep", { pattern: "error: x" }, true],
   ["Grep(error*)", "Grep", { pattern: "x", output_mode: "error" }, false],
+  ["Grep(error*)", "Grep", { output_mode: "error", pattern: "x" }, false],
+  ["Grep(src/*)", "Grep", { file_path: "src/x", pattern: "x", path: "/etc" }, false],
+  ["Grep(src/*)", "Grep", { pattern: "x", path: "src/x" }, true],
+  ["Write(out/*)", "Write", { content: "out/x", path: "out/x", file_path: "in/x" }, false],
   ["write_file", "Write", { file_path: "x", content: "" }, true],
   ["Read", "Write", { file_path: "x", content: "" }, false],
   ["MultiEdit", "Edit", { file_path: "x", old_string: "a", new_string: "b" }, true],
 ])("%s approves a call of %s", (entries, name, args, approved) => {
   expect(approvedBeforehand([skillWith(entries)], toolNamed(name), args)).toBe(approved);
+});
+
+test("an approval of a tool's first argument judges the declared first one, in whatever order a call has them", () => {
+  const mail: AgentTool = {
+    definition: {
+      name: "send_mail",
+      description: "",
+      parameters: { type: "object", properties: { to: { type: "string" }, text: { type: "string" } } },
+    },
+    executor: "mcp",
+    handler: null,
+    annotations: {},
+    skill: null,
+  };
+  const approved = (args: JsonObject) =>
+    approvedBeforehand([skillWith("send_mail(*@own.example)")], mail, args);
+  expect(approved({ text: "x", to: "a@own.example" })).toBe(true);
+  expect(approved({ text: "a@own.example", to: "a@other.example" })).toBe(false);
+  expect(approved({ path: "a@own.example", to: "a@other.example" })).toBe(false);
+  expect(approved({ to: ["a@other.example"], text: "a@own.example" })).toBe(false);
 });
 
 test("the parts of a command are the ones that bash runs", () => {
