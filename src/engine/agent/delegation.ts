@@ -1,6 +1,7 @@
 /** The limits that a delegated run inherits: it can only have less than the run above it. Pure. */
 import { ToolsRejected } from "../../errors/llm.ts";
 import type { HullError } from "../../errors.ts";
+import { canonicalJson } from "../../skill/canonical.ts";
 import { objectOf } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { least } from "../least.ts";
@@ -99,6 +100,11 @@ export function narrowed(spec: AgentSpec, above: Ceilings, account: string): Age
   const dropped = [...new Set([...(policies.dropped ?? []), ...lost])];
   const bounds = intersectPolicies(above.policies?.ceiling ?? null, policies.ceiling ?? null);
   const ceiling = intersectPolicies(bounds, outer);
+  const ceilings = [
+    ...ceilingsIn(above.policies),
+    ...ceilingsIn(policies),
+    ...(outer === null ? [] : [outer]),
+  ];
   const deadlines = [spec.deadline, above.deadline].filter((one) => one != null);
   const [deadline] = deadlines.toSorted((a, b) => a.at - b.at);
   const further = termsOf(above.policies);
@@ -112,7 +118,7 @@ export function narrowed(spec: AgentSpec, above: Ceilings, account: string): Age
     policies: {
       ...policies,
       policy,
-      ...(ceiling === null ? {} : { ceiling }),
+      ...(ceiling === null ? {} : { ceiling, ceilings: distinct(ceilings) }),
       ...(dropped.length === 0 ? {} : { dropped }),
       ...(further.length === 0 ? {} : { above: further }),
       ...(above.policies?.host === true ? { host: true as const } : {}),
@@ -133,6 +139,14 @@ export function narrowed(spec: AgentSpec, above: Ceilings, account: string): Age
     },
   };
 }
+
+/** The ceilings of a run, each as it was given. */
+const ceilingsIn = (policies: Pick<RunPolicies, "ceiling" | "ceilings"> | null): JsonObject[] =>
+  policies?.ceilings ?? (policies?.ceiling === undefined ? [] : [policies.ceiling]);
+
+const distinct = (policies: readonly JsonObject[]): JsonObject[] => [
+  ...new Map(policies.map((policy) => [canonicalJson(policy), policy])).values(),
+];
 
 /** The policies of a run that also bind the runs below it. */
 function termsOf(policies: RunPolicies | null): NonNullable<RunPolicies["above"]> {

@@ -42,9 +42,10 @@ export function judgeCall(
   args: JsonObject,
   answers: Answers,
 ): PolicyVerdict {
-  const ceiling =
-    overCeiling(policies.ceiling ?? null, tool, args) ?? overCeiling(policies.policy, tool, args);
-  if (ceiling !== null) return { verdict: "deny", reason: ceiling };
+  for (const policy of [policies.ceiling ?? null, ...(policies.ceilings ?? []), policies.policy]) {
+    const ceiling = overCeiling(policy, tool, args);
+    if (ceiling !== null) return { verdict: "deny", reason: ceiling };
+  }
   // No hook of this run can permit what a run above refuses.
   for (const { permissions } of policies.above ?? []) {
     const verdict = byPermissions(permissions, tool, args, answers);

@@ -113,6 +113,8 @@ export interface RunPolicies {
   policy: JsonObject | null;
   /** The deployment's policy alone, which holds whatever the run's own says about tools. Absent: there is none. */
   ceiling?: JsonObject;
+  /** Those of which `ceiling` is made, each with its own `tool_annotations`; no other policy relaxes one. Absent: only `ceiling`. */
+  ceilings?: JsonObject[];
   approval_policy: JsonObject | null;
   permissions: JsonObject | null;
   /** Policies of the runs above, which also hold. Absent: none. */

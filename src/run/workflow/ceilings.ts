@@ -53,7 +53,7 @@ export function ceilingsBelow(state: WorkflowState, session: string): Ceilings {
     ...(live ? {} : { run_id: null, deadline: null }),
     policies: {
       approval_timeout_s: outer?.approval_timeout_s ?? APPROVAL_S,
-      ...defined({ ceiling: outer?.ceiling, host: outer?.host }),
+      ...defined({ ceiling: outer?.ceiling, ceilings: outer?.ceilings, host: outer?.host }),
       ...(terms.length === 0 ? {} : { above: terms }),
       approval_policy: plain(graph.approval_policy ?? options.approval_policy),
       permissions: plain(options.permissions),

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { ceilingsOf, NO_CEILINGS, narrowed, refusal } from "../../../../src/engine/agent/delegation.ts";
 import { judgeCall } from "../../../../src/engine/agent/policy.ts";
-import type { AgentSpec, Ceilings, RunPolicies } from "../../../../src/engine/agent/spec.ts";
+import type { AgentSpec, AgentTool, Ceilings, RunPolicies } from "../../../../src/engine/agent/spec.ts";
 import { newRun } from "../../../../src/engine/agent/state.ts";
 import type { JsonObject } from "../../../../src/skill/manifest.ts";
 import { play, SPEC, skill, tool } from "./harness.ts";
@@ -55,6 +55,27 @@ describe("a delegated run", () => {
     );
     const limited = below({}, { policies: policies({ policy: { recursion_limit: 0 } }) });
     expect(limited.delegation?.levels).toBe(0);
+  });
+
+  it("obeys the deployment's policy, whatever policies of runs say about tools or leave empty", () => {
+    const asked: AgentTool = {
+      ...tool("run"),
+      annotations: { side_effect_level: "process_exec", capabilities: { fs: ["write"] } },
+    };
+    const judged = (spec: AgentSpec) => judgeCall(spec.policies, asked, {}, () => undefined).verdict;
+    const relaxing = { tool_annotations: { run: { side_effect_level: "none", capabilities: {} } } };
+    for (const deployment of [{ side_effect_level: "read_only" }, { capabilities: { fs: ["read"] } }]) {
+      for (const own of [relaxing, { capabilities: null, ...relaxing }]) {
+        const run = policies({ policy: { ...deployment, ...own }, ceiling: deployment });
+        const child = below({ policies: run }, { policies: policies({ policy: own, ceiling: deployment }) });
+        expect(judged(child)).toBe("deny");
+        const grandchild = below({ policies: child.policies }, { policies: policies({ policy: own }) });
+        expect(judged(grandchild)).toBe("deny");
+      }
+    }
+    // A policy without a deployment's above it still counts with its own annotations.
+    const run = policies({ policy: { side_effect_level: "read_only", ...relaxing } });
+    expect(judged(below({ policies: run }))).toBe("allow");
   });
 
   it("obeys both policies; names the lost tools, and fails if none is left", () => {
