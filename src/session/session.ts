@@ -237,6 +237,10 @@ export class Session implements SessionLifecycle {
     this.workflow.closed();
   }
 
+  comesBack(): boolean {
+    return !this.workflow.here;
+  }
+
   async cleared(session: SessionIdentity): Promise<void> {
     await this.daemon.cleared(session);
     await this.delegates.cleared();

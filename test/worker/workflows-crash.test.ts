@@ -449,6 +449,41 @@ describe("a workflow run", () => {
     });
   });
 
+  it("keeps of a removed run what a repetition needs, for a day and although processes die", async () => {
+    await inWorld({ replies: [] }, async (world) => {
+      const begun = () => begin(world, { nodes: { a: said("x") } });
+      const known = () => world.ask("known", { request: { name: "begin", hash: "h" } });
+      await begun();
+      await world.ask("workflow", { wait: "terminal" });
+      expect(await known()).not.toBeNull();
+      await world.ask("remove", null);
+      const left = () =>
+        ["records", "events", "run", "due"].map((table) => [
+          table,
+          world.storage.sql.exec(`SELECT * FROM ${table}`).toArray().length,
+        ]);
+      const gone = { code: "not_found" };
+      for (const _ of [1, 2]) {
+        expect(left()).toEqual([
+          ["records", 0],
+          ["events", 0],
+          ["run", 0],
+          ["due", 1],
+        ]);
+        await expect(known()).rejects.toMatchObject(gone);
+        await expect(begun()).rejects.toMatchObject(gone);
+        await expect(world.ask("workflow", { wait: "none" })).rejects.toMatchObject(gone);
+        await world.revive();
+      }
+      world.now += 24 * 3_600_000;
+      world.alarm();
+      await world.over();
+      const tables = "SELECT name FROM sqlite_master WHERE name = 'session'";
+      expect([world.storage.sql.exec(tables).toArray(), await world.storage.getAlarm()]).toEqual([[], null]);
+      expect(await known()).toBeNull();
+    });
+  });
+
   const next = (data: string) =>
     `INSERT INTO journal (seq, part, data) VALUES ((SELECT max(seq) + 1 FROM journal), 0, ${data})`;
   const asRow = (value: Json) => `CAST('${JSON.stringify(value)}' AS BLOB)`;

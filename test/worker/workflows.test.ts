@@ -325,6 +325,30 @@ describe("POST /workflows/execute", () => {
     ]);
   });
 
+  it("does not begin again for the key of a run that was removed", async () => {
+    const graph = { nodes: { a: said("x") } };
+    const headers = { "idempotency-key": "removed-key" };
+    const ask = (more: Body = {}): Promise<Response> => executed(graph, more, headers);
+    const { id } = await (await ask()).json<Run>();
+    const gone = `/workflows/runs/${id}`;
+    expect((await send("DELETE", gone)).status).toBe(204);
+    const codes = async () => [await codeOf(await ask()), await codeOf(await ask({ task: "other" }))];
+    const refused = [
+      [404, "not_found"],
+      [422, "idempotency_key_reused"],
+    ];
+    expect(await codes()).toEqual(refused);
+    expect([
+      await codeOf(await send("GET", gone)),
+      await codeOf(await send("GET", `/sessions/${id}`)),
+    ]).toEqual([
+      [404, "not_found"],
+      [404, "not_found"],
+    ]);
+    // Whoever names the id for a session of its own gets it.
+    expect((await send("POST", "/sessions", { id })).status).toBe(201);
+  });
+
   it("answers a repeated request although its subject is gone or has ended", async () => {
     const headers = { "idempotency-key": "gone-key" };
     const graph = { entry: "a", nodes: { a: said("a"), b: said("b") }, edges: [edge("a", "b")] };

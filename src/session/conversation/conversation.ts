@@ -16,7 +16,7 @@ import type { RunEvent } from "../../run/events.ts";
 import { askTenant } from "../../run/ledger.ts";
 import type { SessionKind } from "../../run/session-client.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
-import type { Named, NamedRequest } from "../named-request.ts";
+import { isKeyed, type Named, type NamedRequest, nameIn } from "../named-request.ts";
 import { removeBelow, sessionPrefix } from "../r2-objects.ts";
 import { forgetRuns } from "../run-index.ts";
 import { forgetSession } from "../session-index.ts";
@@ -130,6 +130,20 @@ export class Conversation {
     return this.#existing(caller) !== null;
   }
 
+  /**
+   * Throws if the session that this request made is removed. Begun again under the same id, a run would find the outcomes
+   * that the runner still has of the removed one.
+   * @param made as `nameAndContent` makes it
+   * @throws CallNotFound IdempotencyKeyReused
+   */
+  checkRemoved(made: string): void {
+    const row = this.#store.session();
+    if (row?.state !== "deleted" || row.request_hash === null || isBeingMade(this.#store, row)) return;
+    if (!isKeyed(row.request_hash) || nameIn(row.request_hash) !== nameIn(made)) return;
+    if (row.request_hash !== made) throw new IdempotencyKeyReused({ key: nameIn(made) });
+    throw new CallNotFound({ what: "session", id: row.id });
+  }
+
   #existing({ tenant, id }: SessionCaller): SessionRow | null {
     const row = this.#store.session();
     return row?.tenant === tenant && row.id === id && row.state !== "deleted" ? row : null;
@@ -139,6 +153,7 @@ export class Conversation {
    * Creates the session unless it exists. To wait until its row is on its way to the list, call `listing.noted`.
    * @param index `false`: the caller calls `listing.write`, or the row is written with that of the first run
    * @throws SessionExists
+   * @throws CallNotFound if the request in `fork` made a session that is removed and does not come back
    */
   async open(
     { tenant, id }: SessionCaller,
@@ -147,7 +162,9 @@ export class Conversation {
   ): Promise<boolean> {
     const before = this.#store.session();
     if (before !== null && isBeingMade(this.#store, before, fork)) throw new SessionExists({ session: id });
-    if (before?.state === "deleted") await this.#clear(before);
+    if (fork !== undefined) this.checkRemoved(fork);
+    // The first time may leave a mark.
+    for (let row = before; row?.state === "deleted"; row = this.#store.session()) await this.#clear(row);
     const known = this.#store.session();
     if (known !== null) {
       if (imported !== null && known.request_hash !== request_hash) throw new SessionExists({ session: id });
@@ -401,7 +418,8 @@ export class Conversation {
   }
 
   async #clearNow(row: SessionRow): Promise<void> {
-    const { tenant, id } = row;
+    const { tenant, id, request_hash } = row;
+    const comesBack = request_hash === null || !isKeyed(request_hash) || this.#lifecycle.comesBack();
     await this.listing.withdraw();
     await this.#lifecycle.cleared({ tenant, id });
     await this.files.destroy(row);
@@ -417,6 +435,7 @@ export class Conversation {
     this.#lifecycle.forgotten();
     this.log.forget();
     this.log.events.close();
+    if (!comesBack) this.#store.mark(row, this.log.now());
   }
 
   #row(): SessionRow {

@@ -4,6 +4,7 @@ import { wakeOf } from "../../engine/agent/wake.ts";
 import { Internal } from "../../errors.ts";
 import { pageOfRows } from "../../list-page.ts";
 import type { PreparedRun } from "../../run/agent/runtime.ts";
+import { nameAndContent } from "../named-request.ts";
 import type { Task } from "../task/task.ts";
 import type { RunView } from "./answers.ts";
 import { answerCall, decide, listApprovals } from "./approvals.ts";
@@ -53,6 +54,7 @@ export function runHandlers(conversation: Conversation, task: Task): Handlers<Ru
       return { session_id: row.id, run_id: store.runs.live()?.id ?? null };
     }),
     known({ request }, caller) {
+      conversation.checkRemoved(nameAndContent(request));
       const known = conversation.exists(caller) ? conversation.answerTo<Begun | null>(request) : null;
       if (known === null) return null;
       const { files_before } = known.answer ?? {};

@@ -73,6 +73,8 @@ export interface SessionLifecycle extends RunLifecycle, FileLifecycle, ListingSo
   workflowResult(run: string): Promise<JsonObject | null>;
   /** The session is closed or abandoned. Called in the transaction that stores this. */
   closes(): void;
+  /** Whether the request that made the session makes it again after its removal. */
+  comesBack(): boolean;
   /** The session is being removed. Hull repeats the call until it succeeds. */
   cleared(session: SessionIdentity): Promise<void>;
   /** The session's storage was emptied: drops what is in memory, which the next session of this id must not see. */

@@ -393,4 +393,16 @@ export class ConversationStore {
     this.#forget();
     await Promise.all([this.#storage.deleteAlarm(), this.#storage.deleteAll()]);
   }
+
+  /**
+   * Keeps of a removed session only what tells a repetition of the request that made it, for as long as a repetition gets
+   * an answer. Call it when everything is cleared.
+   */
+  mark(row: SessionRow, now: number): void {
+    this.prepare();
+    this.transaction(() => {
+      this.create({ ...row, updated_at: now, state: "deleted", metadata: {} });
+      this.due.set({ delete: now + REQUEST_MS });
+    });
+  }
 }

@@ -60,7 +60,7 @@ export function workflowHandlers(
     beginWorkflow: async ({ spec, account, request }, caller) => {
       const metadata = { workflow: spec.workflow?.name ?? spec.graph.name };
       const fork = nameAndContent(request);
-      await conversation.open(caller, { metadata, request_hash: null, imported: null, fork });
+      await conversation.open(caller, { metadata, request_hash: fork, imported: null, fork });
       const { request_id, mock_scope } = caller;
       conversation.once(request, () => {
         if (!workflow.here) workflow.begin(spec, { account, request_id, mock_scope });
