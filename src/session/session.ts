@@ -76,6 +76,7 @@ export class Session implements SessionLifecycle {
     return {
       watch: () => (unlisted.here ? unlisted.watch() : this.#watch()),
       approval: () => runs.kick(),
+      stop: () => (unlisted.here ? unlisted.stopAgain() : runs.stopAgain()),
       index: () => background(listing.write()),
       run_index: () => listing.repeat(),
       delete: () => background(conversation.clearLater()),

@@ -575,6 +575,33 @@ describe("a process that outlives its caller", () => {
     expect(await task()).toMatchObject({ status: "cancelled" });
   });
 
+  it.each(["alarm", "DELETE"])(
+    "cancelling stops it, although the process that settled the run dies before it does (%s)",
+    async (again) => {
+      await orphaned("script", "one ", async (storage, id) => {
+        const { fetch } = runner;
+        const asked = vi.fn(() => new Promise(() => {}));
+        vi.stubGlobal("fetch", asked);
+        const dies = life(client.env, storage);
+        void dies.session.cancel("me");
+        expect(dies.session.status("me")).toMatchObject({ status: "cancelled" });
+        await vi.waitFor(() => expect(asked).toHaveBeenCalled());
+        expect(runner.cancelled).not.toContain(id);
+        vi.stubGlobal("fetch", fetch);
+        const after = life(client.env, storage);
+        if (again === "DELETE") expect(await after.session.cancel("me")).toBe("removed");
+        else {
+          storage.sql.exec("UPDATE due SET at = 1 WHERE kind = 'stop'");
+          after.alarm();
+        }
+        await vi.waitFor(() => expect(runner.cancelled).toContain(id), 20_000);
+        await after.over();
+        expect(after.store.due.at("stop")).toBeNull();
+        finish(id, "two");
+      });
+    },
+  );
+
   it("cancelling stops it and settles the run, once", async () => {
     await orphaned("script", "one ", async (storage, id) => {
       const after = life(client.env, storage);

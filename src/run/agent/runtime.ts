@@ -72,8 +72,12 @@ export interface AgentRuntime {
    * @throws the HullError that ends the run
    */
   begin(spec: AgentSpec, environment: RunEnvironment, signal: AbortSignal): Promise<BegunRun>;
-  /** Ends what the runner may still be doing for an abandoned run. @param executions recorded ids */
-  stop(environment: RunEnvironment, executions: readonly string[]): Promise<void>;
+  /**
+   * Ends what the runner may still be doing for an abandoned run.
+   * @param executions recorded ids
+   * @param files the session whose files the run works on; absent: its own
+   */
+  stop(environment: RunEnvironment, executions: readonly string[], files?: string): Promise<void>;
 }
 
 /** The rules that a tenant installed never change a call of a skill's own route. */
@@ -142,8 +146,9 @@ export const SESSION_RUNTIME: AgentRuntime = {
     });
     return { effects, vault, further, close };
   },
-  async stop({ context, run_id, workspace }, executions) {
+  async stop({ context, run_id, workspace: own }, executions, files) {
     if (executions.length === 0) return;
+    const workspace = files === undefined ? own : clientWorkspace(sessionClient(context, files));
     const { id } = await workspace.workspaceVersion();
     await stopRequests(context, id, [run_id]);
   },

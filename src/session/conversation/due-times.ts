@@ -4,6 +4,8 @@
 export type DueKind =
   /** Check that the run under way has a run attempt, and that the session above has its events. */
   | "watch"
+  /** Stop at the runner what it may still be doing for a run that was stopped. */
+  | "stop"
   /** An approval expires, or the deadline of a resting run passes. */
   | "approval"
   /** Write the session's row in the list. */

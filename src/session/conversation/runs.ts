@@ -11,6 +11,7 @@ import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { type AgentState, entersNextCall } from "../../engine/agent/state.ts";
 import { wakeOf } from "../../engine/agent/wake.ts";
 import { least } from "../../engine/least.ts";
+import { termsOf } from "../../engine/run-status.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { RunCancelled, RunInProgress } from "../../errors/session.ts";
 import { type ErrorData, HullError, Internal } from "../../errors.ts";
@@ -37,6 +38,10 @@ interface RunsOptions extends EndOptions {
   workspace: WorkspaceAccess;
   lifecycle: RunLifecycle;
 }
+
+/** How long Hull tries to stop at the runner what it does for a run that was stopped, and for how many runs. */
+const STOPPED_MS = 10 * 60_000;
+const MOST_STOPPED = 10;
 
 /** Records that come from outside: they alone do not show that a run progresses. */
 const FROM_OUTSIDE: readonly AgentRecord["type"][] = [
@@ -389,10 +394,38 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
   /** Stops what a run is doing after it was settled from outside. */
   #stop(row: RunRow, executions: readonly string[], error: ErrorData): void {
     this.attemptOf(row.id)?.abort.abort(new HullError(error));
-    const stopped = this.#options.runtime.stop(this.#environment(row), executions);
-    this.background(
-      stopped.catch((fault: unknown) => logRun(this.log, row, "run_not_stopped", { error: String(fault) })),
-    );
+    this.background(this.#stopAtRunner(row, executions));
+  }
+
+  /** Stops at the runner what the process that ended a run may have died before stopping. */
+  stopAgain(): void {
+    const { store } = this.log;
+    const since = this.log.now() - STOPPED_MS;
+    const stopped = store.runs
+      .list(MOST_STOPPED, Number.MAX_SAFE_INTEGER)
+      .filter(({ status, settled_at }) => (settled_at ?? 0) > since && termsOf(status).stopped === true);
+    const executions = store.submitted.ids();
+    if (stopped.length === 0 || executions.length === 0) store.due.set({ stop: null });
+    else for (const row of stopped) this.background(this.#stopAtRunner(row, executions));
+  }
+
+  /** It stays due until the runner was asked. */
+  async #stopAtRunner(row: RunRow, executions: readonly string[]): Promise<void> {
+    const { store } = this.log;
+    const at = store.due.at("stop");
+    // To read the records of a run that was given up may kill the process.
+    const { run } = this.log.loaded ? this.log.state() : { run: null };
+    const files = run?.spec.run_id === row.id ? run.spec.delegation?.files : undefined;
+    try {
+      await this.#options.runtime.stop(this.#environment(row), executions, files);
+    } catch (fault) {
+      logRun(this.log, row, "run_not_stopped", { error: String(fault) });
+      return;
+    }
+    // Another run may have been stopped meanwhile, or the session removed.
+    if (at === null || store.due.at("stop") !== at) return;
+    store.due.set({ stop: null });
+    if (store.runs.live() === null) store.submitted.clear();
   }
 
   /**

@@ -3,6 +3,7 @@ import type { Deployment } from "../../deployment.ts";
 import type { Applied } from "../../engine/agent/apply.ts";
 import { spentBy } from "../../engine/agent/spent.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
+import { termsOf } from "../../engine/run-status.ts";
 import { costIn } from "../../engine/shares.ts";
 import { RunLost } from "../../errors/session.ts";
 import { type ErrorData, type HullError, Internal } from "../../errors.ts";
@@ -13,6 +14,7 @@ import type { SpanNote } from "../../run/context.ts";
 import type { RunEvent } from "../../run/events.ts";
 import { asJson } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
+import { WATCH_MS } from "../run-attempts.ts";
 import { beginningFacts, type RunFacts } from "../run-entry.ts";
 import { agentFacts, storedFacts } from "../run-facts.ts";
 import { doneEvents, type EndedRun } from "./done.ts";
@@ -131,8 +133,11 @@ function noteEnd(
 ): void {
   store.runs.update(id, { status, listed: JSON.stringify(facts), ...end });
   store.touch(end.settled_at);
-  store.due.set({ ...unwatched(lifecycle), approval: null });
-  store.submitted.clear();
+  // The process may die before it has stopped what the runner does for the run.
+  const stops = termsOf(status).stopped === true && store.submitted.ids().length > 0;
+  const stop = stops ? { stop: end.settled_at + WATCH_MS } : {};
+  store.due.set({ ...unwatched(lifecycle), approval: null, ...stop });
+  if (!stops) store.submitted.clear();
 }
 
 /** Clears the watch of a run that has ended or rests. Keeps it if the session above must learn of that. */

@@ -227,6 +227,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     const known = this.#known(caller);
     if (known === null) return null;
     if (known.run.settled_at !== null) {
+      this.stopAgain();
       if (keeps) return "ended";
       this.#remove(known.call);
       return "removed";
@@ -360,14 +361,30 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
 
   /** Ends a run from outside immediately, then stops what it was doing. */
   #stop(known: KnownRun, error: HullError, state: "error" | "cancelled"): Promise<void> {
-    const executions = this.#store.submitted.ids();
     const context = this.#context(known);
     const attempt = this.attemptOf(known.run.id);
-    this.#fail(known, context, error, state);
+    const { outcome, events } = failure(context, error);
+    const stop = this.#store.submitted.ids().length > 0 ? this.log.now() + WATCH_MS : null;
+    this.#settle(known, context, state, { outcome, events, stop });
     attempt?.abort.abort();
     // A call of a skill delegates nothing.
     if (operationOf(known.call) !== null) this.background(this.#closeChildren(context));
-    return stopProcesses(context, known.run.id, executions);
+    return this.#stopAtRunner(known);
+  }
+
+  /** Stops at the runner what the process that ended a run may have died before stopping. */
+  stopAgain(): void {
+    const known = this.#store.due.at("stop") === null ? null : this.#withRun(this.#calls.row());
+    if (known === null || known.run.settled_at === null) this.#store.due.set({ stop: null });
+    else this.background(this.#stopAtRunner(known));
+  }
+
+  /** It stays due until the runner was asked. */
+  async #stopAtRunner(known: KnownRun): Promise<void> {
+    const { due, submitted } = this.#store;
+    const at = due.at("stop");
+    await stopProcesses(this.#context(known), known.run.id, submitted.ids());
+    if (at !== null && due.at("stop") === at) due.set({ stop: null });
   }
 
   /** Ends what a stopped run delegated. Reading its records may kill the process; by then the end is on disk. */
@@ -398,7 +415,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     } catch (error) {
       if (attempt.settled) return;
       if (!(error instanceof HullError) && goesOn(known.call)) throw error;
-      this.#fail(known, context, toHullError(error), "error");
+      this.#settle(known, context, "error", failure(context, toHullError(error)));
     }
   }
 
@@ -412,21 +429,15 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     if (held instanceof Uint8Array) this.#store.transaction(() => this.#store.long.write("body", held));
     const [body, size] = held instanceof Uint8Array ? [{ name: "body" }, held.length] : [held, held.size];
     const outcome: Outcome = { ok: true, headers: output.headers, body, size, timings: context.timings };
-    this.#settle(known, context, "done", outcome, [doneEvent(context, true, output)]);
+    this.#settle(known, context, "done", { outcome, events: [doneEvent(context, true, output)] });
   }
 
-  #fail(known: KnownRun, context: RunContext, error: HullError, state: "error" | "cancelled"): void {
-    const { outcome, events } = failure(context, error);
-    this.#settle(known, context, state, outcome, events);
-  }
-
-  /** Ends the run exactly once, with its last events. */
+  /** Ends the run exactly once, with its last events. @param stop when to stop again what the runner does for it */
   #settle(
     { run, call, id }: KnownRun,
     context: RunContext,
     status: "done" | "error" | "cancelled",
-    outcome: Outcome,
-    events: RunEvent[],
+    { outcome, events, stop = null }: { outcome: Outcome; events: RunEvent[]; stop?: number | null },
   ): void {
     const current = this.#store.runs.find(run.id);
     if (current === null || current.settled_at !== null) return;
@@ -441,7 +452,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
         this.#store.runs.update(run.id, { status, settled_at, done_event, listed });
         this.#calls.settle(outcome, expires);
         // Due until the row is written, since the process may die before that.
-        this.#store.due.set({ watch: null, expiry: expires, run_index: settled_at + RETRY_MS });
+        this.#store.due.set({ watch: null, expiry: expires, run_index: settled_at + RETRY_MS, stop });
       },
     );
     this.attemptOf(run.id)?.opened.resolve();
