@@ -182,6 +182,31 @@ describe("a capability policy", () => {
     expect(status).toBe(422);
     expect(body.errors).toContainEqual(expect.objectContaining({ path }));
   });
+
+  it("of the deployment holds below a workflow whose graph says that a tool has no side effects", async () => {
+    const asked = client({ side_effect_level: "read_only" });
+    const post = async (path: string, body: object): Promise<JsonObject> => {
+      const headers = { "content-type": "application/json" };
+      const response = await asked.fetch(path, { method: "POST", headers, body: JSON.stringify(body) });
+      return response.json<JsonObject>();
+    };
+    const graph = {
+      entry: "wait",
+      nodes: { wait: { kind: "wait", wait: { event: "go" } } },
+      edges: [],
+      capability_policy: { tool_annotations: { exec: { side_effect_level: "none" } } },
+    };
+    const { id } = await post("/workflows/execute?wait=none", { task: "Wait.", graph });
+    const tools = [{ name: "exec", description: "exec", parameters: {}, handler: "act" }];
+    const mock = [{ tool_calls: [{ name: "exec", arguments: {} }] }, { text: "##DONE##" }];
+    const node = { mode: "agent", done_sentinel: "##DONE##" };
+    const options = { skills: ["hooked"], tools, mock };
+    const task = { task: "Go.", node, options, parent_session_id: id, wait: true };
+    expect(await post("/tasks", task)).toMatchObject({
+      status: "completed",
+      result: { rejected_tools: ["exec"], successful_tools: [] },
+    });
+  });
 });
 
 it.each<[JsonObject | null, boolean]>([

@@ -424,7 +424,7 @@ function ceiling(
   own: JsonObject | null,
 ): Pick<RunPolicies, "policy" | "ceiling" | "dropped"> {
   const policy = intersectPolicies(outer, own);
-  const both = { policy, ...(outer === null || own === null ? {} : { ceiling: outer }) };
+  const both = { policy, ...(outer === null ? {} : { ceiling: outer }) };
   const dropped = droppedTools(own, policy);
   if (dropped.length === 0) return both;
   if (Array.isArray(own?.tools) && dropped.length === own.tools.length)
