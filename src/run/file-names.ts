@@ -4,7 +4,7 @@ import { firstOf } from "../cut.ts";
 import { pathFault, staysBehind, WORKSPACE_LIMITS } from "../tool/workspace-path.ts";
 
 /** Hull's own files, such as long outputs of commands. */
-export const OWN_FOLDER = ".hull/";
+export const HULL_FOLDER = ".hull/";
 
 /** A file as the client named it; `null`: it did not. */
 interface NamedFile {
@@ -48,7 +48,7 @@ export const keepable = (name: string): string => numbered(staysBehind(name) ? `
 /** The last part of the client's name, if a file can have that name. */
 function nameOf({ filename, mime }: NamedFile): string {
   const base = keepable((filename ?? "").normalize("NFC").split(/[/\\]/).at(-1) ?? "");
-  if (base !== "" && pathFault(base) === null && !base.startsWith(OWN_FOLDER.slice(0, -1))) return base;
+  if (base !== "" && pathFault(base) === null && !base.startsWith(HULL_FOLDER.slice(0, -1))) return base;
   const extension = EXTENSIONS.get(mime);
   return extension === undefined ? "input" : `input.${extension}`;
 }

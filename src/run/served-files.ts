@@ -9,7 +9,7 @@ import type { Manifest } from "../skill/manifest.ts";
 import { mediaTypeOf } from "../skill/media.ts";
 import type { ProducedFile } from "./answers.ts";
 import type { RunContext } from "./context.ts";
-import { freelyNamed, OWN_FOLDER } from "./file-names.ts";
+import { freelyNamed, HULL_FOLDER } from "./file-names.ts";
 import { PRODUCED_TTL_MS, storeFile } from "./files.ts";
 import type { InputFile, RunInput } from "./handle.ts";
 import type { Body } from "./large-body.ts";
@@ -124,7 +124,7 @@ export async function producedFiles(
 ): Promise<{ files: ProducedFile[]; headers: Record<string, string>; warnings: Warning[]; whole: boolean }> {
   const { env } = context;
   const all = await allFiles(workspace);
-  const made = all.filter((file) => !file.path.startsWith(OWN_FOLDER) && isMade(file));
+  const made = all.filter((file) => !file.path.startsWith(HULL_FOLDER) && isMade(file));
   const files: ProducedFile[] = [];
   const missing: NotStored[] = [];
   for (const { path, size, sha256 } of made.slice(0, MOST_FILES)) {

@@ -101,8 +101,8 @@ export function narrowed(spec: AgentSpec, above: Ceilings, account: string): Age
   const bounds = intersectPolicies(above.policies?.ceiling ?? null, policies.ceiling ?? null);
   const ceiling = intersectPolicies(bounds, outer);
   const ceilings = [
-    ...ceilingsIn(above.policies),
-    ...ceilingsIn(policies),
+    ...separateCeilings(above.policies),
+    ...separateCeilings(policies),
     ...(outer === null ? [] : [outer]),
   ];
   const deadlines = [spec.deadline, above.deadline].filter((one) => one != null);
@@ -141,7 +141,7 @@ export function narrowed(spec: AgentSpec, above: Ceilings, account: string): Age
 }
 
 /** The ceilings of a run, each as it was given. */
-const ceilingsIn = (policies: Pick<RunPolicies, "ceiling" | "ceilings"> | null): JsonObject[] =>
+const separateCeilings = (policies: Pick<RunPolicies, "ceiling" | "ceilings"> | null): JsonObject[] =>
   policies?.ceilings ?? (policies?.ceiling === undefined ? [] : [policies.ceiling]);
 
 const distinct = (policies: readonly JsonObject[]): JsonObject[] => [

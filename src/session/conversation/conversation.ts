@@ -163,7 +163,7 @@ export class Conversation {
     const before = this.#store.session();
     if (before !== null && isBeingMade(this.#store, before, fork)) throw new SessionExists({ session: id });
     if (fork !== undefined) this.checkRemoved(fork);
-    // The first time may leave a mark.
+    // Clearing a removed session may leave the mark of its request, which the second pass clears.
     for (let row = before; row?.state === "deleted"; row = this.#store.session()) await this.#clear(row);
     const known = this.#store.session();
     if (known !== null) {
