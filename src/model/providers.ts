@@ -150,7 +150,7 @@ function definitionOf(provider: string, registry: ModelRegistry): ProviderDefini
 
 /** The path for an origin without one: that of the provider's own base, else the usual one of its protocol. */
 function defaultPath({ base_url, chat_endpoint }: ProviderDefinition): string {
-  const path = /^(?:https?:\/\/)?[^/]+(\/.*?)?\/*$/i.exec(base_url ?? "")?.[1];
+  const path = /^(?:https?:\/\/)?[^/]+?(\/+[^/].*?)?\/*$/i.exec(base_url ?? "")?.[1];
   return path ?? (chat_endpoint === undefined ? "/v1" : "");
 }
 

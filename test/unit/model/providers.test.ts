@@ -219,6 +219,7 @@ const custom = (fields: object, variables: Record<string, string> = {}, more: ob
 
 test.each<[fields: object, url: string, protocol: string]>([
   [{ base_url: "https://p.example" }, "https://p.example/v1/chat/completions", "openai-chat"],
+  [{ base_url: "https://p.example/" }, "https://p.example/v1/chat/completions", "openai-chat"],
   [{ base_url: "https://p.example/x/" }, "https://p.example/x/chat/completions", "openai-chat"],
   [{ base_url: "https://p.example", chat_endpoint: "/chat" }, "https://p.example/chat", "openai-chat"],
   [
