@@ -45,7 +45,7 @@ const MODEL = {
   },
   fallback_chain: {
     text: "Providers that Hull asks in this order after the first one failed, with the same model id. A text lists them with commas.",
-    default: [],
+    otherwise: "the provider's `fallback`, if [its definition](models.md#providers) has one",
   },
 } as const satisfies Texts<CallOption>;
 
@@ -208,9 +208,10 @@ const TERMS = {
   idle_timeout: { text: "`idle_timeout_ms` in seconds." },
   llm_retries: {
     text: "How often Hull repeats a model call after a transient failure.",
-    otherwise: "`2`; of the `profile` for runs",
+    otherwise: "the provider's `retry_count`, else `2`, for runs that of the `profile`",
   },
   llm_backoff_ms: {
+    otherwise: "the provider's `retry_delay_ms`, else `2000`",
     text: "Unit of the pauses before repetitions: these are 2, 4, 8, 16, 16, … units long, or up to 20 % longer. A `Retry-After` of up to 30 s replaces a pause; with a longer one Hull does not repeat the call.",
   },
   stream: {

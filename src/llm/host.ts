@@ -5,6 +5,7 @@ import type { Capabilities } from "../model/capabilities.ts";
 import type { FallbackOptions } from "../model/fallback.ts";
 import type { MockCall } from "../model/mock/mock.ts";
 import type { ResolvedTarget } from "../model/providers.ts";
+import type { ProviderDefinition } from "../model/registry/definition.ts";
 import type { ModelDefaults } from "../model/registry/layer.ts";
 import type { ModelWish } from "../model/registry/resolve.ts";
 import type { RoutePolicy } from "../model/registry/route.ts";
@@ -94,9 +95,8 @@ export interface Exchanged {
 export interface LlmHost {
   /** @throws HullError if nothing can be chosen */
   choose(selector: ModelSelector): ModelChoice;
-  isProvider(name: string): boolean;
-  /** The default model of a provider's definition, which the deployment's variables do not replace; `null`: none. */
-  defaultModel(provider: string): string | null;
+  /** What the deployment says of a provider; variables do not replace it. `undefined`: there is no such provider. */
+  definition(provider: string): ProviderDefinition | undefined;
   /** How to reach a target. @throws HullError if it is not configured */
   reach(target: ModelTarget): Reached;
   /**

@@ -88,14 +88,19 @@ export function nothingToAnswer(): HullError {
 
 const userText = (text: string): Message => ({ role: "user", content: [{ type: "text", text }] });
 
-/** The targets of `fallback_chain`. @throws InvalidRequest if a name is not a provider */
+/**
+ * The targets of `fallback_chain`, else the fallback of the provider's definition, if the deployment has it.
+ * @throws InvalidRequest if a name is not a provider
+ */
 export function fallbacks(options: CallOptions, { target }: ModelChoice, host: LlmHost): ModelTarget[] {
-  const given = options.fallback_chain ?? [];
+  const { fallback } = host.definition(target.provider) ?? {};
+  const usual = fallback === undefined || host.definition(fallback) === undefined ? [] : [fallback];
+  const given = options.fallback_chain ?? usual;
   const names = (typeof given === "string" ? given.split(",") : given).map((name) => name.trim());
   return names
     .filter((name) => name !== "")
     .map((provider) => {
-      if (host.isProvider(provider)) return { provider, model: target.model };
+      if (host.definition(provider) !== undefined) return { provider, model: target.model };
       throw new InvalidRequest({
         option: "fallback_chain",
         detail: `fallback_chain names "${provider}", which is not a provider; GET /llm/providers lists them.`,
@@ -119,14 +124,24 @@ type ExchangeTerms = Pick<
   | "max_tokens_given"
 >;
 
-/** How often and how long Hull asks a provider, according to the options and the deployment's variables. */
-export function exchangeTerms(options: CallOptions, host: LlmHost): ExchangeTerms {
+/**
+ * How often and how long Hull asks a provider, according to the options, the provider's definition and the deployment's
+ * variables.
+ * @param targets the first one's definition counts
+ */
+export function exchangeTerms(
+  options: CallOptions,
+  host: LlmHost,
+  [first]: readonly ModelTarget[],
+): ExchangeTerms {
+  const definition = first && host.definition(first.provider);
+  const { retry_count = 2, retry_delay_ms = CALL_DEFAULTS.llm_backoff_ms } = definition ?? {};
   const { vision = false, audio = false, pdf = false, timeout_ms, idle_timeout_ms } = options;
   const seconds = positive(host.setting("HULL_LLM_TIMEOUT"));
   return {
     declared: { vision, audio, pdf },
-    retries: options.llm_retries ?? 2,
-    backoff_ms: options.llm_backoff_ms ?? CALL_DEFAULTS.llm_backoff_ms,
+    retries: options.llm_retries ?? retry_count,
+    backoff_ms: options.llm_backoff_ms ?? retry_delay_ms,
     timeout_ms: timeout_ms ?? (seconds ?? DEFAULT_TIMEOUT_S) * 1000,
     // The default is less than an answer of the default length takes at the speed of a large model.
     whole: timeout_ms !== undefined || seconds !== undefined,

@@ -157,9 +157,7 @@ export async function llmHost(
       const { model, protocol, capabilities } = resolve(target, { own: {}, native_search: false });
       return { model, protocol, capabilities };
     },
-    isProvider: (name) => modelRegistry.providers.has(canonicalProvider(modelRegistry, name)),
-    defaultModel: (provider) =>
-      modelRegistry.providers.get(canonicalProvider(modelRegistry, provider))?.default_model ?? null,
+    definition: (provider) => modelRegistry.providers.get(canonicalProvider(modelRegistry, provider)),
     async exchange(asked) {
       const [primary = { provider: "", model: null }, ...fallbacks] = asked.targets;
       const started = Date.now();

@@ -53,7 +53,7 @@ export async function vendorTurn(
   { host, choice }: VendorModel,
   { request, signal, stream, sink, beforeAttempt }: VendorCall,
 ): Promise<Exchanged> {
-  const terms = exchangeTerms({ stream, max_tokens: request.max_tokens }, host);
+  const terms = exchangeTerms({ stream, max_tokens: request.max_tokens }, host, [choice.target]);
   return host.exchange({
     ...terms,
     targets: [choice.target],

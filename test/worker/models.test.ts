@@ -62,6 +62,47 @@ it.each([
   },
 );
 
+describe("a provider that is down", () => {
+  const providers = {
+    openai: { base_url: "https://down.example/v1", fallback: "up", retry_count: 1, retry_delay_ms: 1 },
+    up: { base_url: "https://up.example/v1" },
+  };
+  const client = new Client({
+    ...LOCAL,
+    HULL_LLM: JSON.stringify({ llm: { providers } }),
+    OPENAI_API_KEY: "key-of-a-provider-that-is-down",
+  });
+  const choices = [{ index: 0, message: { role: "assistant", content: "up" }, finish_reason: "stop" }];
+  const call = { prompt: "x", options: { provider: "openai", model: "m", stream: false } };
+  const messages = [{ role: "user", content: "x" }];
+  beforeAll(() =>
+    client.publish({
+      down: "---\nname: down\ndescription: Test.\nprovider: openai\nmax_tokens: 9\n---\nTest.\n",
+    }),
+  );
+
+  it.each<[path: string, body: object, asked: { down: number; up: number }]>([
+    ["/llm/call", call, { down: 2, up: 1 }],
+    ["/runs", call, { down: 2, up: 1 }],
+    ["/llm/call", { ...call, options: { ...call.options, fallback_chain: [] } }, { down: 2, up: 0 }],
+    ["/runs", { ...call, options: { ...call.options, llm_retries: 0 } }, { down: 1, up: 1 }],
+    ["/v1/chat/completions", { model: "gpt-4o", messages }, { down: 2, up: 0 }],
+    ["/runs", { prompt: "x", options: { skill: "down", llm_retries: 1 } }, { down: 2, up: 0 }],
+    ["/skills/down", { input: "x" }, { down: 3, up: 0 }],
+  ])("%s %j: its definition says what happens, where nothing else does", async (path, body, asked) => {
+    const hosts: string[] = [];
+    vi.spyOn(globalThis, "fetch").mockImplementation(async (input) => {
+      const { hostname } = new URL(new Request(input).url);
+      hosts.push(hostname);
+      return hostname === "up.example" ? Response.json({ choices }) : new Response("", { status: 503 });
+    });
+    const response = await client.post(path, body);
+    const count = (name: string) => hosts.filter((host) => host === `${name}.example`).length;
+    expect({ down: count("down"), up: count("up") }).toEqual(asked);
+    expect(response.ok, await response.text()).toBe(asked.up > 0);
+  });
+});
+
 it("a schema with values of earlier drafts, or of no draft, is accepted if answers can match it", async () => {
   const tuple = { items: [{ type: "string" }] };
   const properties = { a: { type: "string", required: true, description: null, examples: "x" }, b: tuple };

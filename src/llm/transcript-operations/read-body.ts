@@ -30,7 +30,7 @@ function noOption(name: string, names: readonly string[]): Fault {
  * @throws InputInvalid
  */
 export function checkCallOptions(call: JsonObject, own: readonly string[], host: LlmHost): void {
-  const read = readOptions(call, (name) => host.isProvider(name));
+  const read = readOptions(call, (name) => host.definition(name) !== undefined);
   if (!("faults" in read)) return;
   throw refused(
     read.faults.map(({ path, message }) => {

@@ -107,7 +107,7 @@ interface Prepared {
 }
 
 function prepare(context: RunContext, input: CallInput, host: LlmHost): Prepared {
-  const read = readOptions(input.options, (name) => host.isProvider(name));
+  const read = readOptions(input.options, (name) => host.definition(name) !== undefined);
   if ("faults" in read) throw refused(read.faults);
   const { options, own } = read;
   checkConflicts(options);

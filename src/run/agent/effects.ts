@@ -215,7 +215,7 @@ async function callModel(
   const { served, called, skill_limits } = spec;
   const first_byte_ms = skill_limits?.first_byte_ms;
   const terms = {
-    ...exchangeTerms(options, host),
+    ...exchangeTerms(options, host, all),
     ...(first_byte_ms === undefined ? {} : { timeout_ms: first_byte_ms, whole: false }),
     ...(spec.skill_max_tokens === true ? { max_tokens_given: null } : {}),
     ...(served === undefined ? {} : { stream: watcher.onText !== undefined }),
@@ -293,7 +293,7 @@ export async function summarize(
     own: {},
     native_search: false,
     beforeAttempt: () => context.beforeEffects(),
-    ...exchangeTerms(options, host),
+    ...exchangeTerms(options, host, targets),
     declared: { vision: false, audio: false, pdf: false },
     idle_timeout_ms: undefined,
     stream: false,

@@ -148,7 +148,8 @@ export async function checkedRun(
   const profile = profileOf(options.profile);
   checkSearch(call);
   const configs = input.toolConfigs ?? (await readToolConfigs(context, records, options.tool_configs));
-  const retries = { llm_retries: profile.llm_retries, schema_retries: profile.schema_retries };
+  const { retry_count: llm_retries = profile.llm_retries } = host.definition(choice.target.provider) ?? {};
+  const retries = { llm_retries, schema_retries: profile.schema_retries };
   const fallback = served === null ? {} : fallbackOf(served, given);
   const called = calledIn(input, served);
   const model = modelOfCall(
@@ -272,7 +273,7 @@ async function readRequest(
   // A provider that is missing here is the deployment's fault, while the choice of a model blames the request.
   if (input.called === true && llm !== undefined) host.reach(llm.target);
   const asked = record === null ? given : withSkill(given, record, host);
-  const model = readOptions(asked, (name) => host.isProvider(name), runOptionNames());
+  const model = readOptions(asked, (name) => host.definition(name) !== undefined, runOptionNames());
   if ("faults" in model) throw refused(model.faults);
   checkConflicts(model.options);
   checkSession(model.options, session);

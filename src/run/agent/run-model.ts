@@ -22,7 +22,7 @@ export interface RunModel {
  * accepted
  */
 export function modelOf(spec: AgentSpec, host: LlmHost): RunModel {
-  const read = readOptions(spec.call, (name) => host.isProvider(name));
+  const read = readOptions(spec.call, (name) => host.definition(name) !== undefined);
   if ("faults" in read) throw refused(read.faults);
   const choice = {
     ...host.choose(read.options),

@@ -19,7 +19,7 @@ import type { RunOptions } from "./option-shapes.ts";
 export function withSkill(
   call: JsonObject,
   { manifest }: SkillRecord,
-  host: Pick<LlmHost, "defaultModel">,
+  host: Pick<LlmHost, "definition">,
 ): JsonObject {
   const { llm, slug, timeout_ms } = manifest;
   if (llm === undefined) {
@@ -29,13 +29,15 @@ export function withSkill(
     });
   }
   const { provider, model: named } = llm.target;
-  const model = named ?? (namesModel(call) ? null : host.defaultModel(provider));
+  const model = named ?? (namesModel(call) ? null : (host.definition(provider)?.default_model ?? null));
   return {
     provider,
     ...(model === null ? {} : { model }),
     max_tokens: llm.max_tokens,
     ...(isNamed(timeout_ms) ? { timeout: timeout_ms / 1000 } : {}),
     idle_timeout: manifest.idle_timeout_ms / 1000,
+    // The skill's own further targets, which are no option, replace the fallback of its provider.
+    fallback_chain: [],
     ...call,
   };
 }
