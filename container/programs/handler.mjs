@@ -126,9 +126,12 @@ function runPython(code, { timeoutMs = 60_000 } = {}) {
   });
 }
 
-async function artifact(value) {
-  const id = typeof value.id === "string" ? value.id : randomUUID();
-  report("artifact", { ...value, id });
+async function artifact(value, marks) {
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw new TypeError("An artifact is an object, such as { type, title, content }.");
+  const given = { ...value, ...marks };
+  const id = typeof given.id === "string" ? given.id : randomUUID();
+  report("artifact", { ...given, id });
   return { id };
 }
 
@@ -158,8 +161,8 @@ const ctx = {
   ...(context.bot === null ? {} : { bot: context.bot }),
   models: context.models,
   emit: async (text) => report("emit", shown(text)),
-  artifact: Object.assign((value) => artifact({ ...value, __artifact__: true }), {
-    update: (id, changes) => artifact({ ...changes, __artifact_update__: true, id }),
+  artifact: Object.assign((value) => artifact(value, { __artifact__: true }), {
+    update: (id, changes) => artifact(changes, { __artifact_update__: true, id }),
   }),
   python: async (code, options) => runPython(code, options),
 };

@@ -212,6 +212,12 @@ const OTHERS: Case[] = [
     value(["string", { id: expect.any(String) }, { id: "mine" }]),
   ],
   [
+    "artifact_as_text.js",
+    "export default (args, ctx) => ctx.artifact('text');",
+    {},
+    error("An artifact is an object, such as { type, title, content }."),
+  ],
+  [
     "emit.js",
     "export default async (args, ctx) => { for (const it of [{ a: 1 }, 5n, Symbol('s')]) await ctx.emit(it); }",
     {},

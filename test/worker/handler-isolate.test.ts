@@ -40,6 +40,8 @@ describe("what an isolate is", () => {
     ["the cache of others", "typeof caches", "undefined", ""],
     ["bindings", "Object.keys((await import('cloudflare:workers')).env)", [], ""],
     ["variables", "Object.keys(process.env)", [], ""],
+    ["an artifact as text", "ctx.artifact('text')", /^ERR An artifact is an object/, ""],
+    ["an update as text", "ctx.artifact.update('i', 'text')", /^ERR An artifact is an object/, ""],
     [
       "a write outside",
       "fs.writeFileSync('/elsewhere.txt', 'x')",

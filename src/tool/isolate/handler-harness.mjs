@@ -150,10 +150,16 @@ const contextOf = (call, workDir, store, hear) => {
   store.log = (line, end = "\n") => {
     tell("stderr", line + end).catch(() => {});
   };
-  /** @param {Record<string, unknown>} value */
-  const artifact = async (value) => {
-    const id = typeof value.id === "string" ? value.id : crypto.randomUUID();
-    const { kind, text } = encoded({ ...value, id }, call.most);
+  /**
+   * @param {unknown} value
+   * @param {Record<string, unknown>} marks
+   */
+  const artifact = async (value, marks) => {
+    if (typeof value !== "object" || value === null || Array.isArray(value))
+      throw new TypeError("An artifact is an object, such as { type, title, content }.");
+    const given = { ...value, ...marks };
+    const id = "id" in given && typeof given.id === "string" ? given.id : crypto.randomUUID();
+    const { kind, text } = encoded({ ...given, id }, call.most);
     if (kind !== "value") throw new TypeError(`The artifact cannot be sent as JSON: ${text}`);
     await ask("artifact", text);
     return { id };
@@ -169,14 +175,14 @@ const contextOf = (call, workDir, store, hear) => {
     /** @param {unknown} text */
     emit: (text) => tell("emit", shown(text)),
     artifact: Object.assign(
-      /** @param {object} value */
-      (value) => artifact({ ...value, __artifact__: true }),
+      /** @param {unknown} value */
+      (value) => artifact(value, { __artifact__: true }),
       {
         /**
          * @param {string} id
-         * @param {object} value
+         * @param {unknown} value
          */
-        update: (id, value) => artifact({ ...value, id, __artifact_update__: true }),
+        update: (id, value) => artifact(value, { id, __artifact_update__: true }),
       },
     ),
     /**
