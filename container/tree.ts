@@ -138,6 +138,11 @@ export class Tree {
     return names ?? [];
   }
 
+  /** The stats of an entry; null if there is none. */
+  stats(path: string): Promise<BigIntStats | null> {
+    return this.#inFolder(path, this.#openFolder, (folder, name) => this.#look(folder, Buffer.from(name)));
+  }
+
   /** Makes a new file in an existing folder, and opens it for writing. Throws the system's error. */
   async create(path: string): Promise<FileHandle> {
     const file = await this.#inFolder(path, this.#openFolder, (folder, name) =>

@@ -145,6 +145,9 @@ export class Workspace {
         if (this.#files.get(file.path)?.size === Number(file.stats.size)) await this.#identify(file);
       const room = new Room();
       const changed = files.filter((file) => !this.#isKnown(file) || !room.take(Number(file.stats.size)));
+      // New files take only the room that the session's own leave.
+      const isOwn = ({ path }: Found): boolean => this.#files.has(path);
+      changed.sort((a, b) => Number(isOwn(b)) - Number(isOwn(a)));
       for (const file of changed) {
         const fault = await this.#reportFile(file, room, report, send);
         if (fault !== null) refused.push({ kind: "refused", path: file.path, reason: fault });
@@ -277,20 +280,27 @@ export class Workspace {
     const links = new Map<bigint, number>();
     const refuse = (path: string, reason: Refused["reason"]) =>
       refused.push({ kind: "refused", path, reason });
+    const keep = (path: string, stats: BigIntStats): void => {
+      if (stats.nlink > 1n) links.set(stats.ino, (links.get(stats.ino) ?? 0) + 1);
+      const seen = this.#seen.get(path);
+      files.push({ path, stats, sha256: seen?.mark === markOf(stats) ? seen.sha256 : null });
+    };
     for await (const entry of this.#tree.entries(MAX_ENTRIES, staysBehind)) {
       if (entry === null) {
         refuse("", "too_many");
+        // The session's own files are not missing because others come before them.
+        const found = new Set(files.map(({ path }) => path));
+        for (const path of this.#files.keys()) {
+          const stats = found.has(path) ? null : await this.#tree.stats(path);
+          if (stats?.isFile()) keep(path, stats);
+        }
         break;
       }
       const { path, shown, stats } = entry;
       if (stats.isSymbolicLink()) refuse(shown, "symlink");
       else if (!stats.isFile()) refuse(shown, "special");
       else if (path === null || pathFault(path) !== null) refuse(shown, "bad_path");
-      else {
-        if (stats.nlink > 1n) links.set(stats.ino, (links.get(stats.ino) ?? 0) + 1);
-        const seen = this.#seen.get(path);
-        files.push({ path, stats, sha256: seen?.mark === markOf(stats) ? seen.sha256 : null });
-      }
+      else keep(path, stats);
     }
     // A file with a second name outside the folder may belong to anybody.
     const inside = files.filter(({ path, stats }) => {

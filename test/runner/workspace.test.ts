@@ -323,6 +323,31 @@ test("too many files are refused and reported", async () => {
   );
 });
 
+test("files of the session stay, however many others a command makes", async () => {
+  const root = await mkdtemp(join(SERVERS, "hull-many-"));
+  onTestFinished(() => removeTree(root));
+  const workspace = new Workspace(root, null, async () => {});
+  await workspace.prepare();
+  const own = ["a", "changed", "gone", "m/own", "z"];
+  await workspace.receive(digest("x"), 1, new Blob(["x"]).stream());
+  const rows = own.map((path) => ({ path, sha256: digest("x"), size: 1, executable: false }));
+  expect(await workspace.hold({ id: "0".repeat(32), version: 1, files: rows })).toEqual([]);
+  for (const folder of ["b", "n"]) {
+    await mkdir(join(workspace.dir, folder));
+    for (let n = 0; n < 20_000; n += 1) writeFileSync(join(workspace.dir, folder, `${n}`), "");
+  }
+  await removeTree(join(workspace.dir, "gone"));
+  await writeFile(join(workspace.dir, "changed"), "other");
+  const told: string[] = [];
+  await workspace.report((type, payload) => {
+    if (type === FRAME.changeBytes) return undefined;
+    const { kind, path, reason = "" } = JSON.parse(Buffer.from(payload).toString());
+    if (!/^[bn]\//.test(path)) told.push(`${kind} ${path} ${reason}`.trim());
+    return undefined;
+  });
+  expect(told).toEqual(["delete gone", "write changed", "refused  too_many"]);
+});
+
 test("executions of one session share its folder; a newer manifest does not touch what they are writing", async () => {
   const session = new Session();
   session.put("shared", "old");
