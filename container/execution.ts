@@ -196,12 +196,12 @@ export class Execution {
     this.#startedAt = performance.now();
     try {
       this.#cgroup = this.#services.cgroups?.create(this.spec.limits.memory_bytes) ?? null;
+      journal.started(this.spec.id, this.specDigest);
     } catch (error) {
       input.stdin?.rest?.resume();
       this.#cannotStart({ cause: "spawn_failed", reason: codeOf(error) ?? "EIO" });
       return;
     }
-    journal.started(this.spec.id, this.specDigest);
     const { launcher, stdin, finalCwd: _, ...start } = program;
     const came = input.stdin?.rest === null ? input.stdin.head : input.stdin === null ? null : "stream";
     const bridged = this.#bridge === null ? came : "stream";

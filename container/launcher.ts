@@ -46,7 +46,7 @@ export interface Launched {
 }
 
 export interface Launcher {
-  /** Launches a process. Never throws, and calls no callback before it has returned. */
+  /** Launches a process. Throws only what `callFile` throws, and calls no callback before it has returned. */
   launch(launch: Launch): Launched;
   /** Sends SIGKILL to every process with the id of one of these executions; returns their number. */
   killProcessesOf(ids: ReadonlySet<string>): Promise<number>;

@@ -15,6 +15,7 @@ import {
   mkdirSync,
   openSync,
   rmdirSync,
+  rmSync,
   unlinkSync,
   writeFileSync,
   writeSync,
@@ -210,10 +211,11 @@ class Stock {
   }
 }
 
-class ExecutionPipes {
+export class ExecutionPipes {
   readonly dir: string;
   /** The names of FIFOs in the folder. */
-  readonly #names: string[];
+  readonly #names: readonly string[];
+  readonly #files: string[] = [];
   readonly #mode: number;
   readonly #onDropped: (pipes: ExecutionPipes) => void;
   /** Open at both ends, so that opening a FIFO never waits. */
@@ -227,7 +229,7 @@ class ExecutionPipes {
     onDropped: (pipes: ExecutionPipes) => void,
   ) {
     this.dir = dir;
-    this.#names = [...names];
+    this.#names = names;
     this.#mode = mode;
     this.#onDropped = onDropped;
   }
@@ -259,7 +261,7 @@ class ExecutionPipes {
    */
   file(name: "input" | "call", bytes: Uint8Array): string {
     const path = join(this.dir, name);
-    this.#names.push(name);
+    this.#files.push(path);
     writeFileSync(path, bytes, { flag: "wx", mode: this.#mode });
     return path;
   }
@@ -275,6 +277,8 @@ class ExecutionPipes {
   /** Only the runner makes files here, so their names are known. */
   remove(): void {
     for (const name of this.#names) unlinkSync(join(this.dir, name));
+    // The disk may have refused a file.
+    for (const path of this.#files) rmSync(path, { force: true });
     rmdirSync(this.dir);
   }
 

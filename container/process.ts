@@ -3,7 +3,7 @@ import type { Writable } from "node:stream";
 import type { Cgroup } from "./cgroup.ts";
 import type { Launch, Launched, Launcher } from "./launcher.ts";
 import { codeOf } from "./log.ts";
-import type { Gate, Pipe, Pipes } from "./pipes.ts";
+import type { ExecutionPipes, Gate, Pipe, Pipes } from "./pipes.ts";
 
 /** How long the streams may stay open after the leader ended. */
 const PIPES_MS = 250;
@@ -50,11 +50,12 @@ interface ProcessTools {
 }
 
 export class GroupProcess {
-  readonly stdin: Writable | null;
   readonly #spec: ProcessSpec;
   readonly #cgroup: Cgroup | null;
-  readonly #outputs: [Pipe, Pipe];
-  readonly #launched: Launched;
+  #stdin: Writable | null = null;
+  readonly #outputs: Pipe[] = [];
+  /** Null: the runner itself could not start it. */
+  #launched: Launched | null = null;
   #started = false;
   /** Send SIGTERM as soon as there is a group to send it to. */
   #early = false;
@@ -76,27 +77,36 @@ export class GroupProcess {
   constructor(spec: ProcessSpec, { launcher, pipes, cgroup }: ProcessTools) {
     this.#spec = spec;
     this.#cgroup = cgroup;
+    this.#timeout = setTimeout(() => this.stop("timed_out"), spec.timeoutMs);
     const own = pipes.take(spec.stdin === "stream" || cgroup !== null);
+    try {
+      this.#launched = this.#launch(own, launcher);
+    } catch (error) {
+      // The disk is full, or the runner has no descriptors left.
+      own.drop();
+      setImmediate(() => this.#failed(codeOf(error) ?? "EIO"));
+    }
+  }
+
+  #launch(own: ExecutionPipes, launcher: Launcher): Launched {
+    const spec = this.#spec;
     const input = spec.stdin === "stream" ? own.input() : null;
-    const file = spec.stdin instanceof Uint8Array ? own.file("input", spec.stdin) : null;
-    const gate = cgroup === null ? null : own.gate();
-    this.stdin = input?.own ?? null;
+    this.#stdin = input?.own ?? null;
     // The process may close its stdin at any time.
     input?.own.on("error", () => {});
-    this.#outputs = [own.output("stdout"), own.output("stderr")];
-    const [stdout, stderr] = this.#outputs;
-    this.#read(stdout, spec.onStdout);
-    this.#read(stderr, spec.onStderr);
-    this.#timeout = setTimeout(() => this.stop("timed_out"), spec.timeoutMs);
+    const file = spec.stdin instanceof Uint8Array ? own.file("input", spec.stdin) : null;
+    const gate = this.#cgroup === null ? null : own.gate();
+    const stdout = this.#output(own, "stdout", spec.onStdout);
+    const stderr = this.#output(own, "stderr", spec.onStderr);
     const { argv0, args, cwd, skills, environment, separateResultFd } = spec;
     const allowedPaths = [...spec.allowedPaths, own.dir];
     const paths = {
       stdin: input?.path ?? file,
-      stdout: separateResultFd ? stderr.path : stdout.path,
-      stderr: stderr.path,
-      result: separateResultFd ? stdout.path : null,
+      stdout: separateResultFd ? stderr : stdout,
+      stderr,
+      result: separateResultFd ? stdout : null,
     };
-    this.#launched = launcher.launch({
+    return launcher.launch({
       file: spec.file,
       argv0,
       args,
@@ -109,15 +119,13 @@ export class GroupProcess {
       callFile: (bytes) => own.file("call", bytes),
       onStarted: (pid) => {
         this.#started = true;
-        if (this.#early) this.#launched.signal("SIGTERM");
+        if (this.#early) this.#launched?.signal("SIGTERM");
         this.#admit(pid, gate);
         own.drop();
       },
       onFailed: (code) => {
         own.drop();
-        this.#ending = true;
-        this.#settleGone(false);
-        this.#conclude({ exitCode: null, signal: null }, code);
+        this.#failed(code);
       },
       onExit: (exitCode, signal) => {
         own.drop();
@@ -132,6 +140,11 @@ export class GroupProcess {
       },
       onGone: (certain) => this.#settleGone(certain),
     });
+  }
+
+  /** A pipe for the whole stdin; null: there is none. */
+  get stdin(): Writable | null {
+    return this.#stdin;
   }
 
   /**
@@ -154,7 +167,7 @@ export class GroupProcess {
       this.#kill();
       return;
     }
-    if (this.#started) this.#launched.signal("SIGTERM");
+    if (this.#started) this.#launched?.signal("SIGTERM");
     else this.#early = true;
     this.#escalation = setTimeout(() => this.#kill(), graceMs);
   }
@@ -180,7 +193,7 @@ export class GroupProcess {
     if (this.#ending || this.#isGone) return;
     this.#ending = true;
     this.#goneLimit = setTimeout(() => this.#settleGone(false), GONE_LIMIT_MS);
-    this.#launched.end();
+    this.#launched?.end();
   }
 
   /** Puts the process into its cgroup, then lets it become its program. */
@@ -194,7 +207,11 @@ export class GroupProcess {
     }
   }
 
-  #read({ own }: Pipe, onChunk: (chunk: Uint8Array) => void): void {
+  /** Reads what the process writes to this pipe; returns its path. */
+  #output(pipes: ExecutionPipes, name: "stdout" | "stderr", onChunk: (chunk: Uint8Array) => void): string {
+    const pipe = pipes.output(name);
+    this.#outputs.push(pipe);
+    const { path, own } = pipe;
     own.on("data", (chunk: Uint8Array) => {
       this.#lastRead = performance.now();
       if (!this.#ended) onChunk(chunk);
@@ -204,6 +221,13 @@ export class GroupProcess {
       this.#open -= 1;
       if (this.#open === 0 && this.#exit !== null) this.#conclude(this.#exit, null);
     });
+    return path;
+  }
+
+  #failed(code: string): void {
+    this.#ending = true;
+    this.#settleGone(false);
+    this.#conclude({ exitCode: null, signal: null }, code);
   }
 
   #exited(exitCode: number | null, signal: string | null): void {
@@ -236,7 +260,7 @@ export class GroupProcess {
     clearTimeout(this.#timeout);
     clearTimeout(this.#escalation);
     this.killNow();
-    this.stdin?.destroy();
+    this.#stdin?.destroy();
     for (const { own } of this.#outputs) own.destroy();
     const outOfMemory = this.#cgroup !== null && this.#cgroup.oomKills() > 0;
     this.#spec.onEnd({ ...exit, stopped: this.#stopped, startError, outOfMemory });

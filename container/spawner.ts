@@ -86,9 +86,11 @@ export class Spawner {
       cwd: "/",
       env: { LANG: "C.UTF-8", ...(warm ? FORK_SERVER_ENVIRONMENT : {}) },
     });
+    this.#child.once("error", () => this.#end());
     this.#child.stdin?.on("error", () => {});
     this.#child.stdout?.setEncoding("latin1").on("data", (text: string) => this.#onOutput(text));
-    const input = this.#child.stdio[3];
+    // Without descriptors for it, Node starts nothing and leaves the streams out.
+    const input = this.#child.stdio?.[3];
     if (input !== null && input !== undefined && "end" in input) {
       input.on("error", () => {});
       const settings = {
@@ -103,7 +105,6 @@ export class Spawner {
       const lines = Object.entries(settings).map(([name, value]) => `${name} = ${inPython(value)}\n`);
       input.end(`${lines.join("")}${warm ? FORK_SERVER : ""}${SPAWNER}\nmain()\n`);
     }
-    this.#child.once("error", () => this.#end());
     // `close` comes after the spawner's last line, so no reported end counts as lost.
     this.#child.once("close", () => this.#end());
   }
@@ -140,7 +141,6 @@ export class Spawner {
       setImmediate(() => launch.onFailed("ERR_INVALID_ARG_VALUE"));
       return launched;
     }
-    this.#launches.set(key, launch);
     const { stdin, stdout, stderr, result, gate, skills } = launch;
     const streams = [stdin ?? "", stdout, stderr, result ?? "", gate ?? ""];
     if (this.#warm) {
@@ -150,6 +150,7 @@ export class Spawner {
       const start = ["s", String(key), launch.cwd, ...streams, skills ?? "", launch.file];
       this.#send([...start, ...programOf(launch)]);
     }
+    this.#launches.set(key, launch);
     return launched;
   }
 

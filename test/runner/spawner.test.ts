@@ -1,12 +1,23 @@
 /** Spawners start when they are needed; those whose runner has died end, and leave nothing. */
 import { execFileSync } from "node:child_process";
+import { readdirSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { Spawner, type SpawnerCommand } from "../../container/spawner.ts";
 import { Spawners } from "../../container/spawners.ts";
-import { gone, ofProcess, processesWith, running, until } from "../support/runner.ts";
+import { utf8 } from "../../src/bytes.ts";
+import {
+  bundle,
+  gone,
+  ofProcess,
+  processesWith,
+  run,
+  running,
+  startRunner,
+  until,
+} from "../support/runner.ts";
 
 const COMMAND: SpawnerCommand = {
   argv: ["python3"],
@@ -109,4 +120,25 @@ test("the second spawner is started when the first one has an execution, and the
   }
   await spawners.close();
   await gone(id);
+});
+
+test("a runner without further descriptors says so, and goes on", async () => {
+  const runner = await startRunner({ flags: ["--concurrency", "64"] });
+  onTestFinished(() => runner.stop());
+  const files = await bundle({
+    "stay.sh": "#!/bin/sh\nexec sleep 600",
+    "h.py": "def handler(a):\n    return 1\n",
+  });
+  const handler = { language: "python", config: "{}", context: "{}", network: null } as const;
+  const call = async () =>
+    (await run(runner, files, { argv: ["h.py"], handler }, { stdin: utf8("{}") })).status;
+  await call();
+  const descriptors = (): number => readdirSync(`/proc/${runner.process.pid}/fd`).length;
+  execFileSync("prlimit", ["--pid", String(runner.process.pid), `--nofile=${descriptors() + 15}:`]);
+  const stay = async () => {
+    const { status } = await run(runner, files, { argv: ["./stay.sh"], timeout_ms: 100 });
+    return status.reason;
+  };
+  expect(await Promise.all(Array.from({ length: 6 }, stay))).toContain("EMFILE");
+  expect(await call()).toMatchObject({ cause: "exit" });
 });
