@@ -13,12 +13,14 @@ interface OutputFile {
 }
 
 const MAX_FILES = 1000;
+/** The most entries to examine, since an execution keeps its place meanwhile. */
+const MAX_ENTRIES = 20 * MAX_FILES;
 
 /**
  * Passes every output file to `send` as frames, sorted by name: the non-empty regular files at the top of `OUTPUT_DIR`,
  * or `OUTPUT_FILE` if there are none. Symlinks are not followed, whether they replaced a file or a folder. `send`
- * returns a promise if the caller must wait. Returns `false`, and sends nothing, if all files together exceed `limit`
- * bytes.
+ * returns a promise if the caller must wait. Returns `false`, and sends nothing, if there are too many, or if all together
+ * exceed `limit` bytes.
  */
 export async function sendOutputs(
   tree: Tree,
@@ -26,6 +28,7 @@ export async function sendOutputs(
   send: (type: FrameType, payload: Uint8Array) => Promise<void> | undefined,
 ): Promise<boolean> {
   const names = (await tree.names(OUTPUT)).sort(Buffer.compare);
+  if (names.length > MAX_ENTRIES) return false;
   const files: OutputFile[] = [];
   try {
     for (const name of names) {

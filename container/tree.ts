@@ -234,8 +234,9 @@ export class Tree {
     }
   }
 
-  async #openRoot(): Promise<Folder> {
-    return (await this.#openFolder(this.#root)) ?? Folder.open(this.#root);
+  /** With the runner's uid, a process can also remove or replace the root. */
+  #openRoot(): Promise<Folder> {
+    return this.#makeFolder(Buffer.from(this.#root));
   }
 
   /** Opens a folder. If it is missing, makes it, and replaces another entry in its place. */

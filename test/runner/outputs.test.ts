@@ -42,6 +42,7 @@ test.each([
     "cd $HULL_OUTPUT_DIR; printf y > $'caf\\xe9'; printf x > a",
     ["a:x", "caf\ufffd:y"],
   ],
+  ["the whole folder removed", "printf z > $HULL_OUTPUT_FILE; rm -r $TMPDIR", []],
   ["names in any script", "printf z > $HULL_OUTPUT_DIR/отчёт.txt", ["отчёт.txt:z"]],
 ])("%s", async (_, script, expected) => {
   const { files: found, status, kinds } = await produce(script);

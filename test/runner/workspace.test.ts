@@ -276,6 +276,19 @@ test("only plain files of the folder are returned", async () => {
   expect((await session.run("find . ! -type d | sort")).stdout).toBe("./own\n./twin\n");
 });
 
+test.each([
+  ["removed", 'rm -r "$HULL_WORKSPACE"'],
+  ["a file", 'rm -r "$HULL_WORKSPACE"; printf x > "$HULL_WORKSPACE"'],
+  ["a link", 'mv "$HULL_WORKSPACE" "$TMPDIR/away"; ln -s / "$HULL_WORKSPACE"'],
+])("a folder that a command made %s is empty, and there again for the next one", async (_, script) => {
+  const session = new Session();
+  session.put("f", "x");
+  const ran = await session.run(script);
+  expect([ran.cause, ran.exitCode, told(ran)]).toEqual(["exit", 0, ["delete f"]]);
+  session.put("g", "y");
+  expect((await session.run("ls; cat g")).stdout).toBe("g\ny");
+});
+
 test("links in the path lead nowhere outside", async () => {
   const session = new Session();
   const victim = join(runner.stateDir, "victim");
