@@ -204,11 +204,15 @@ export class Tree {
     if (gone === true && above > 0) await this.#removeIfEmpty(path.slice(0, above));
   }
 
-  /** Removes everything that an execution left except plain files: links, special files, invalid names. */
-  async removeStrays(isStray: (path: string | null, stats: BigIntStats) => boolean): Promise<void> {
+  /** Removes everything that an execution left except plain files, and except what has a name that it skips. */
+  async removeStrays(
+    passesOver: (name: string) => boolean,
+    isStray: (path: string | null, stats: BigIntStats) => boolean,
+  ): Promise<void> {
     const walk = async (folder: Folder, path: string | null, depth: number): Promise<void> => {
       for (const bytes of await folder.names()) {
         const name = utf8OrNull(bytes);
+        if (name !== null && passesOver(name)) continue;
         const here = path === null || name === null ? null : path + name;
         const stats = await found(lstat(folder.at(bytes), { bigint: true }));
         if (stats === null) continue;

@@ -29,6 +29,8 @@ type SendFrame = (type: FrameType, payload: Uint8Array) => Promise<void> | undef
 
 /** The most entries of a folder to examine: the permitted files, and as many folders and other entries. */
 const MAX_ENTRIES = 2 * WORKSPACE_LIMITS.files;
+/** The unit of `blocks` in the stats of a file. */
+const BLOCK_BYTES = 512;
 /** File times are coarse: a recently written file may be written again without a visible change. */
 const RECENT_MS = 50;
 /** The runner sets the times of its files back by this much, so that a later write is visible. */
@@ -131,7 +133,7 @@ export class Workspace {
   /** Reports changes: deletions first, then written files, then refusals. */
   async report(send: SendFrame): Promise<void> {
     await this.#alone(async () => {
-      const { files, refused } = await this.#scan();
+      const { files, refused, bytes } = await this.#scan();
       const there = new Set(files.map(({ path }) => path));
       const gone = [...this.#files.keys()].filter((path) => !there.has(path)).sort();
       const report = (change: WorkspaceChange) => send(FRAME.change, Buffer.from(JSON.stringify(change)));
@@ -156,7 +158,7 @@ export class Workspace {
         this.#exact = false;
         await report({ ...refusal, path: firstOf(refusal.path, WORKSPACE_LIMITS.path_bytes).toWellFormed() });
       }
-      this.bytes = room.bytes;
+      this.bytes = bytes;
     });
   }
 
@@ -236,7 +238,10 @@ export class Workspace {
     if (missing.size > 0) return [...missing];
     for (const { path } of files) if (!wanted.has(path) && mine(path)) await this.#remove(path);
     if (!shared && strays) {
-      await this.#tree.removeStrays((path, stats) => !stats.isFile() || path === null || !wanted.has(path));
+      await this.#tree.removeStrays(
+        staysBehind,
+        (path, stats) => !stats.isFile() || path === null || !wanted.has(path),
+      );
     }
     for (const file of write) await this.#write(file);
     this.#files = new Map(wanted);
@@ -272,12 +277,16 @@ export class Workspace {
       this.#see(path, sha256, after);
   }
 
-  /** The files on disk. `strays`: there are entries that cannot be files of a session. */
-  async #scan(): Promise<{ files: Found[]; refused: Refused[]; strays: boolean }> {
+  /**
+   * The files on disk. `strays`: there are entries that cannot be files of a session. `bytes`: what all take, without
+   * what stays behind.
+   */
+  async #scan(): Promise<{ files: Found[]; refused: Refused[]; strays: boolean; bytes: number }> {
     await this.#openTree(this.dir);
     const files: Found[] = [];
     const refused: Refused[] = [];
     const links = new Map<bigint, number>();
+    let blocks = 0n;
     const refuse = (path: string, reason: Refused["reason"]) =>
       refused.push({ kind: "refused", path, reason });
     const keep = (path: string, stats: BigIntStats): void => {
@@ -297,6 +306,7 @@ export class Workspace {
         break;
       }
       const { path, shown, stats } = entry;
+      blocks += stats.blocks;
       if (stats.isSymbolicLink()) refuse(shown, "symlink");
       else if (!stats.isFile()) refuse(shown, "special");
       else if (path === null || pathFault(path) !== null) refuse(shown, "bad_path");
@@ -309,7 +319,7 @@ export class Workspace {
       return whole;
     });
     inside.sort((a, b) => (a.path < b.path ? -1 : 1));
-    return { files: inside, refused, strays: refused.length > 0 };
+    return { files: inside, refused, strays: refused.length > 0, bytes: Number(blocks) * BLOCK_BYTES };
   }
 
   /** Reads a file with unknown content. */

@@ -2,6 +2,7 @@
  * Sessions' folders by id. The runner makes a folder when an execution needs it, shares it among the session's
  * executions, and removes it after a long time without use.
  */
+import { statfsSync } from "node:fs";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { bytesWithin } from "../src/bytes.ts";
@@ -24,6 +25,8 @@ const MAX_MANIFEST_BYTES = 16 * 1024 * 1024;
 /** A folder is removed after this long without an execution, even if there is room. */
 const IDLE_MS = 1_800_000;
 const EXPIRY_INTERVAL_MS = 60_000;
+/** While the disk has less room, unused folders go too: files that stay behind (`staysBehind`) are not counted. */
+const LEAST_FREE_BYTES = 512 * 1024 * 1024;
 
 export class Workspaces {
   readonly #root: string;
@@ -143,16 +146,21 @@ export class Workspaces {
   }
 
   /**
-   * Removes folders that were unused too long, and those unused for longest while all take too much; keeps one that was
-   * just used.
+   * Removes folders that were unused too long, and those unused for longest while all take too much or the disk is
+   * nearly full; keeps one that was just used.
    */
   #expire(): void {
     const now = performance.now();
     const resting = [...this.#ready]
       .filter(([, { users, busy }]) => users === 0 && busy === 0)
       .sort(([, a], [, b]) => a.used - b.used);
+    const { bavail, bsize } = statfsSync(this.#root);
+    let isFull = bavail * bsize < LEAST_FREE_BYTES;
     for (const [id, { used }] of resting.slice(0, -1)) {
-      if (now - used > IDLE_MS || this.bytes > this.#limit) this.#drop(id);
+      if (now - used <= IDLE_MS && this.bytes <= this.#limit && !isFull) continue;
+      this.#drop(id);
+      // Its room is free only when it is removed.
+      isFull = false;
     }
     const [last] = resting.slice(-1);
     if (last !== undefined && now - last[1].used > IDLE_MS) this.#drop(last[0]);

@@ -1,7 +1,9 @@
 /** A session's folder in a real runner, with real processes in it. */
+import { spawnSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { removeTree } from "../../container/tree.ts";
@@ -175,8 +177,10 @@ test("generated files stay in the folder, and are not files of the session", asy
     "mkdir -p a/__pycache__ node_modules/x .git .venv/bin; for f in a/__pycache__/m.pyc a/n.pyc node_modules/x/i.js .git/HEAD .venv/bin/python a/kept; do echo 1 > $f; done",
   );
   expect(told(made)).toEqual(["write a/kept"]);
-  const next = await session.run("ls node_modules/x .git; rm a/kept");
-  expect(next.stdout).toContain("HEAD");
+  // What the runner removes before the next command does not take them along.
+  expect(told(await session.run("ln -s a/kept link"))).toEqual(["refused link symlink"]);
+  const next = await session.run("ls . node_modules/x .git; rm a/kept");
+  expect(next.stdout).toBe(".:\na\nnode_modules\n\n.git:\nHEAD\n\nnode_modules/x:\ni.js\n");
   expect(told(next)).toEqual(["delete a/kept"]);
 });
 
@@ -457,6 +461,29 @@ test.runIf(process.getuid?.() === 0)(
       session.files.delete("e/g");
       const { stdout } = await session.run("echo more >> d/f; cat d/f d/new; find . -type f | sort");
       expect(stdout).toBe("a\nmore\nc./d/f\n./d/new\n");
+    } finally {
+      await runner.stop();
+      runner = own;
+    }
+  },
+);
+
+test.runIf(process.getuid?.() === 0)(
+  "on a nearly full disk unused folders go, generated files and all (only where the test runs as root)",
+  async ({ skip }) => {
+    const place = await mkdtemp(join(tmpdir(), "hull-full-"));
+    onTestFinished(() => removeTree(place));
+    const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", "size=200m", "tmpfs", place]).status === 0;
+    if (!mounted) skip("the kernel permits no mount");
+    onTestFinished(() => void spawnSync("umount", ["-l", place]));
+    const own = runner;
+    runner = await startRunner({ place });
+    try {
+      const [first, second] = [new Session(), new Session()];
+      await first.run("mkdir node_modules; echo big > node_modules/m; echo kept > f");
+      expect((await first.run("ls")).stdout).toBe("f\nnode_modules\n");
+      await second.run("true");
+      expect((await first.run("ls")).stdout).toBe("f\n");
     } finally {
       await runner.stop();
       runner = own;
