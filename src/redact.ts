@@ -5,7 +5,7 @@
  * that text in any chunks and binary output use the same code, in time linear in the bytes.
  */
 import { wellFormedJson } from "./bytes.ts";
-import { Automaton, ROOT } from "./redact/automaton.ts";
+import { Automaton, type Pattern, ROOT } from "./redact/automaton.ts";
 import { patternsOf } from "./redact/patterns.ts";
 import { Scanner, wakesOf } from "./redact/scanner.ts";
 import { sieveOf } from "./redact/sieve.ts";
@@ -40,8 +40,12 @@ export class Redactor {
   readonly #secrets = new Set<string>();
   /** Another redactor, whose secrets this one removes too. */
   readonly #below: Redactor | null;
-  /** Automaton of its own secrets; `null`: not made yet. */
-  #own: Automaton | null = null;
+  /** Secrets that no automaton finds yet. */
+  #fresh: string[] = [];
+  /** Finds the others: fewer in each automaton than in the one before, so that a new secret costs little. */
+  #own: Automaton[] = [];
+  /** Characters read since the last of them was made. */
+  #read = 0;
   /** The last answer of `#current`, and that of `#below` at the time. */
   #automata: readonly Automaton[] = NONE;
   #seen: readonly Automaton[] = NONE;
@@ -54,9 +58,11 @@ export class Redactor {
 
   /** Removes these too from now on, even in streams that have begun. */
   learn(secrets: Iterable<string>): void {
-    const known = this.#secrets.size;
-    for (const secret of secrets) if (secret.length >= MIN_SECRET_LENGTH) this.#secrets.add(secret);
-    if (this.#secrets.size > known) this.#own = null;
+    for (const secret of secrets) {
+      if (secret.length < MIN_SECRET_LENGTH || this.#secrets.has(secret)) continue;
+      this.#secrets.add(secret);
+      this.#fresh.push(secret);
+    }
   }
 
   /** A redactor that also removes these, for a limited use; this one stays unchanged. */
@@ -109,15 +115,15 @@ export class Redactor {
 
   /** The bytes without secrets: unchanged if they contain none. */
   bytes(value: Uint8Array): Uint8Array {
-    return new Redaction(this.#current()).step(value, true);
+    return new Redaction(this.#current(value.length)).step(value, true);
   }
 
   /** A redactor for one stream, which also finds secrets that are split across chunks. */
   stream(): StreamRedactor {
-    let automata = this.#current();
+    let automata = this.#current(0);
     const redaction = new Redaction(automata);
     const step = (chunk: Uint8Array, last: boolean): Uint8Array => {
-      const current = this.#current();
+      const current = this.#current(chunk.length);
       if (current !== automata) redaction.use(current);
       automata = current;
       return redaction.step(chunk, last);
@@ -129,15 +135,30 @@ export class Redactor {
     };
   }
 
-  /** One automaton for each set of secrets; the list changes only when more secrets become known. */
-  #current(): readonly Automaton[] {
-    const below = this.#below === null ? NONE : this.#below.#current();
-    const fresh = this.#own === null && this.#secrets.size > 0;
-    if (!fresh && below === this.#seen) return this.#automata;
-    if (fresh) this.#own = new Automaton(Array.from(this.#secrets).flatMap(patternsOf));
-    this.#automata = this.#own === null ? below : [this.#own, ...below];
+  /** The automata with which to read a text of this length. They change with the secrets, and when one for all pays. */
+  #current(length: number): readonly Automaton[] {
+    const below = this.#below === null ? NONE : this.#below.#current(length);
+    this.#read += length;
+    const pays = this.#own.length > 1 && this.#read > this.#own.reduce((sum, { price }) => sum + price, 0);
+    const changes = pays || this.#fresh.length > 0;
+    if (!changes && below === this.#seen) return this.#automata;
+    if (changes) this.#merge(pays);
+    this.#automata = [...this.#own, ...below];
     this.#seen = below;
     return this.#automata;
+  }
+
+  /** Makes an automaton of the fresh secrets and of all others, or of those that fewer automata find. */
+  #merge(all: boolean): void {
+    let patterns: readonly Pattern[] = this.#fresh.flatMap(patternsOf);
+    this.#fresh = [];
+    for (let last = this.#own.at(-1); last !== undefined; last = this.#own.at(-1)) {
+      if (!all && last.patterns.length > patterns.length) break;
+      patterns = [...last.patterns, ...patterns];
+      this.#own.pop();
+    }
+    this.#own.push(new Automaton(patterns));
+    this.#read = 0;
   }
 
   /**
@@ -145,7 +166,7 @@ export class Redactor {
    * plain and as Base64 in lines or with the alphabet for URLs; if other escapes might matter, its bytes are scanned.
    */
   #isClear(text: string, isPart: boolean): boolean {
-    const automata = this.#current();
+    const automata = this.#current(text.length);
     for (const automaton of automata) {
       if (!isPart && text.length >= LONG && automaton.isAscii && sieveOf(automaton).clears(text)) continue;
       const wakes = wakesOf(automaton);

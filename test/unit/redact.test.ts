@@ -235,6 +235,16 @@ describe("attack: input that keeps the redactor busy", () => {
     expect(streamed(new Redactor(["a".repeat(4000)]), encoded("a".repeat(100_000)), 1)).toBe(REDACTED);
   });
 
+  it("4000 secrets that become known one by one", () => {
+    const secrets = Array.from({ length: 4000 }, (_, i) => `known-${i}-${(i * 7919) % 4001}`);
+    const told = new Redactor([]);
+    for (const secret of secrets) {
+      told.learn([secret]);
+      expect(told.text(`a ${secret} b`)).toBe(`a ${REDACTED} b`);
+    }
+    expect(told.text(secrets.join(" "))).toBe(secrets.map(() => REDACTED).join(" "));
+  });
+
   it("100 secrets of 4 KB, without a shared beginning", () => {
     const secrets = Array.from({ length: 100 }, (_, i) => {
       return Array.from({ length: 4096 }, (_, j) =>
@@ -344,6 +354,15 @@ describe("the redactor and a simple one agree", () => {
         check(new Redactor(secrets).text(text));
         const [first = "", ...others] = secrets;
         check(new Redactor([first]).with(others).text(text));
+        const bit = new Redactor([]);
+        for (const secret of secrets) {
+          bit.learn([secret]);
+          expect(bit.text("no secret")).toBe("no secret");
+        }
+        check(bit.text(text));
+        // After so much text, one automaton finds them all.
+        bit.bytes(new Uint8Array(30_000));
+        check(bit.text(text));
         // A long text is only read whole if it may hold a secret; bytes always are.
         const long = `${"plain words. ".repeat(80)}${text}${" and more of them".repeat(2)}`;
         const all = new Redactor(secrets);
