@@ -8,4 +8,3 @@ CREATE TABLE IF NOT EXISTS sessions (
   metadata TEXT NOT NULL,
   PRIMARY KEY (tenant, id)
 );
-CREATE INDEX IF NOT EXISTS sessions_in_order ON sessions (tenant, created_at, id);

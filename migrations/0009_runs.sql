@@ -15,6 +15,4 @@ CREATE TABLE IF NOT EXISTS runs (
   code TEXT,
   PRIMARY KEY (tenant, id)
 );
-CREATE INDEX IF NOT EXISTS runs_in_order ON runs (tenant, created_at, id);
-CREATE INDEX IF NOT EXISTS runs_waiting ON runs (tenant, created_at) WHERE state = 'awaiting_approval';
 CREATE INDEX IF NOT EXISTS runs_failed ON runs (tenant, code, created_at, id) WHERE code IS NOT NULL;

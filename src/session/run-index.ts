@@ -7,20 +7,11 @@
 
 import * as z from "zod/mini";
 import RUNS from "../../migrations/0009_runs.sql?raw";
-import RUNS_RUNNING from "../../migrations/0015_runs_running.sql?raw";
-import RUNS_RESTING from "../../migrations/0016_runs_resting.sql?raw";
 import RUN_PRICES from "../../migrations/0023_run_prices.sql?raw";
 import RUN_MODELS from "../../migrations/0026_run_models.sql?raw";
 import RUNS_BY_FILTER from "../../migrations/0028_runs_by_filter.sql?raw";
-import {
-  databaseWith,
-  matching,
-  type OwnTables,
-  ownTables,
-  removeInBatches,
-  type Statement,
-  Tables,
-} from "../database.ts";
+import FEWER_ROWS from "../../migrations/0034_runs_in_fewer_rows.sql?raw";
+import { databaseWith, matching, type OwnTables, ownTables, removeInBatches, Tables } from "../database.ts";
 import type { Bindings, Owner } from "../env.ts";
 import { type NewestFirst, newestFirst, type Wanted } from "./newest-first.ts";
 import { figuresShape, type RunEntry, type RunFigures, runEntry } from "./run-entry.ts";
@@ -44,15 +35,16 @@ const COLUMNS = [
   "output_tokens",
   "cost_usd",
   "code",
+  "price_known",
 ] as const satisfies (keyof RunEntry)[];
 
 /**
- * Whether a run's price is known. Nobody noted that of runs that an earlier version of Hull listed: it is known if they
- * took no tokens.
+ * The columns of a row. An earlier version of Hull notes in a table of its own whether the price is known, and a still
+ * earlier one nowhere: then it is if the run took no tokens.
  */
-const PRICE_KNOWN = `coalesce((SELECT price_known FROM run_prices AS p WHERE p.tenant = runs.tenant AND p.id = runs.id),
+const SHOWN = `${COLUMNS.slice(0, -1)}, coalesce(price_known,
+  (SELECT p.price_known FROM run_prices AS p WHERE p.tenant = runs.tenant AND p.id = runs.id),
   input_tokens + output_tokens = 0) AS price_known`;
-const SELECT = `SELECT ${COLUMNS}, ${PRICE_KNOWN} FROM runs`;
 
 const rowShape = z.lazy(() =>
   z.extend(runEntry(), {
@@ -63,25 +55,20 @@ const rowShape = z.lazy(() =>
   }),
 );
 
-/**
- * Writes rows from JSON, a list of lists of values. A row with a run's end is kept, unless a newer run has the same id.
- * If a run's name is unknown now, the row keeps the earlier name.
- */
-const WRITE = `INSERT INTO runs (tenant, ${COLUMNS}) SELECT ${["tenant", ...COLUMNS].map((_, i) => `value ->> ${i}`)} FROM json_each(?) WHERE true
-  ON CONFLICT (tenant, id) DO UPDATE SET name = coalesce(excluded.name, runs.name), ${COLUMNS.filter((name) => !["id", "kind", "name", "session"].includes(name)).map((name) => `${name} = excluded.${name}`)}
-  WHERE excluded.settled_at IS NOT NULL OR runs.settled_at IS NULL OR excluded.created_at > runs.created_at`;
+/** What stays the same while a run lasts. SQLite writes an index again for each update of one of its columns. */
+const FIXED: readonly string[] = ["id", "kind", "name", "session", "created_at"];
+/** A value of a row in JSON, a list of lists of values. */
+const given = (column: string): string => `value ->> ${["tenant", ...COLUMNS].indexOf(column)}`;
 
-/**
- * Writes the prices of rows that were written just now, and not kept: the same list of lists, with other values. A run
- * without tokens whose price is known needs no row, but replaces that of an earlier run with its id.
- */
-const WRITE_PRICES = `INSERT OR REPLACE INTO run_prices (tenant, id, price_known) SELECT r.tenant, r.id, v.value ->> 4
-  FROM json_each(?) AS v JOIN runs AS r ON r.tenant = v.value ->> 0 AND r.id = v.value ->> 1
-    AND r.created_at = v.value ->> 2 AND r.settled_at IS v.value ->> 3
-  WHERE v.value ->> 4 = 0 OR r.input_tokens + r.output_tokens > 0
-    OR EXISTS (SELECT 1 FROM run_prices AS p WHERE p.tenant = r.tenant AND p.id = r.id)`;
+/** Removes the rows of earlier runs with the ids of these. */
+const REMOVE_EARLIER = `DELETE FROM runs WHERE rowid IN (SELECT r.rowid FROM json_each(?)
+  JOIN runs AS r ON r.tenant = ${given("tenant")} AND r.id = ${given("id")} WHERE r.created_at < ${given("created_at")})`;
+/** Writes rows. A row with a run's end is kept. */
+const WRITE = `INSERT INTO runs (tenant, ${COLUMNS}) SELECT ${["tenant", ...COLUMNS].map(given)} FROM json_each(?) WHERE true
+  ON CONFLICT (tenant, id) DO UPDATE SET ${COLUMNS.filter((name) => !FIXED.includes(name)).map((name) => `${name} = excluded.${name}`)}
+  WHERE excluded.settled_at IS NOT NULL OR runs.settled_at IS NULL`;
 
-const SCHEMA = RUNS + RUN_PRICES + RUN_MODELS + RUNS_BY_FILTER;
+const SCHEMA = RUNS + RUN_PRICES + RUN_MODELS + RUNS_BY_FILTER + FEWER_ROWS;
 const tables = ({ DB }: Bindings): Tables => new Tables(DB, SCHEMA);
 const own = (owner: Owner): OwnTables => ownTables(owner, SCHEMA);
 
@@ -91,16 +78,11 @@ export async function runRows(
   runs: readonly { tenant: string; run: RunEntry }[],
 ): Promise<D1PreparedStatement[]> {
   if (runs.length === 0) return [];
-  const rows = runs.map(({ tenant, run }) => [tenant, ...COLUMNS.map((column) => run[column])]);
-  const prices = runs.map(({ tenant, run }) => {
-    const { id, created_at, settled_at, price_known } = run;
-    return [tenant, id, created_at, settled_at, price_known];
-  });
+  const rows = JSON.stringify(
+    runs.map(({ tenant, run }) => [tenant, ...COLUMNS.map((column) => run[column])]),
+  );
   const db = await databaseWith(env.DB, SCHEMA);
-  return [
-    db.prepare(WRITE).bind(JSON.stringify(rows)),
-    db.prepare(WRITE_PRICES).bind(JSON.stringify(prices)),
-  ];
+  return [REMOVE_EARLIER, WRITE].map((statement) => db.prepare(statement).bind(rows));
 }
 
 /**
@@ -132,9 +114,11 @@ interface RunFilter extends Wanted, Columns {
 
 /**
  * The condition that excludes the runs of workflow stages: run and session of a stage have the same digits. An index has
- * the other runs: its condition is the same.
+ * the other runs, and another one these: their conditions are the same.
  */
 const NO_STAGE = "(session IS NULL OR substr(session, 1, 4) <> 'wfs_' OR id <> 'run_' || substr(session, 5))";
+/** All runs, for SQLite to merge in order of their beginnings. */
+const ALL = `(SELECT * FROM runs WHERE ${NO_STAGE} UNION ALL SELECT * FROM runs WHERE NOT ${NO_STAGE}) AS runs`;
 
 /** The states of runs that have not ended. An index has only their runs, so a query must say so. */
 const UNSETTLED = new Set(["running", "idle", "awaiting_tool", "awaiting_approval", "waiting"]);
@@ -146,14 +130,17 @@ export function listIndexedRuns(
 ): Promise<NewestFirst<RunEntry>> {
   const [conditions, values] = matching({ state, kind, name, session, model, code });
   const unsettled = state !== null && UNSETTLED.has(state) ? "AND settled_at IS NULL" : "";
+  // One index has all that any of these filters select, in order.
+  const together = unsettled !== "" || session !== null || name !== null || code !== null;
+  const from = stages && !together ? ALL : "runs";
   const query =
-    `${SELECT} WHERE tenant = ?1 ${stages ? "" : `AND ${NO_STAGE}`} ${unsettled} ${conditions}` as const;
+    `SELECT ${SHOWN} FROM ${from} WHERE tenant = ?1 ${stages ? "" : `AND ${NO_STAGE}`} ${unsettled} ${conditions}` as const;
   return newestFirst(own(owner), rowShape, [query, values], page);
 }
 
 /** One run; `null`: no run has this id. */
 export function indexedRun(owner: Owner, id: string): Promise<RunEntry | null> {
-  return own(owner).first(rowShape, `${SELECT} WHERE tenant = ?1 AND id = ?2`, [id]);
+  return own(owner).first(rowShape, `SELECT ${SHOWN} FROM runs WHERE tenant = ?1 AND id = ?2`, [id]);
 }
 
 /**
@@ -167,7 +154,7 @@ export function runFigures(owner: Owner, since: string): Promise<RunFigures[]> {
        SELECT name, state, duration_ms, cost_usd,
          row_number() OVER (PARTITION BY name, duration_ms IS NULL ORDER BY duration_ms) AS place,
          count(duration_ms) OVER (PARTITION BY name) AS ended
-       FROM runs WHERE tenant = ?1 AND created_at >= ?2 AND name IS NOT NULL)
+       FROM ${ALL} WHERE tenant = ?1 AND created_at >= ?2 AND name IS NOT NULL)
      SELECT name, count(*) AS calls, sum(state IN ('error', 'failed')) AS failures,
        max(CASE WHEN duration_ms IS NOT NULL AND place = (ended + 1) / 2 THEN duration_ms END) AS p50_ms,
        sum(CAST(round(cost_usd * 1e9) AS INTEGER)) / 1e9 AS cost_usd
@@ -178,7 +165,8 @@ export function runFigures(owner: Owner, since: string): Promise<RunFigures[]> {
 
 /** How many of a tenant's runs wait for an approval. */
 export async function countWaiting(owner: Owner): Promise<number> {
-  const query = "SELECT count(*) AS n FROM runs WHERE tenant = ?1 AND state = 'awaiting_approval'";
+  const query =
+    "SELECT count(*) AS n FROM runs WHERE tenant = ?1 AND state = 'awaiting_approval' AND settled_at IS NULL";
   const found = await own(owner).first(z.object({ n: z.number() }), query);
   return found?.n ?? 0;
 }
@@ -196,22 +184,20 @@ export async function unsettledSince(
   { runs, calls }: { runs: Date; calls: Date },
   most: { running: number; resting: number },
 ): Promise<{ tenant: string; run: RunEntry }[]> {
-  const some = (shown: string, limit: number): Statement => [
-    `SELECT tenant, ${COLUMNS}, ${PRICE_KNOWN} FROM runs WHERE ${shown} AND created_at < ?1
-     AND kind <> 'workflow' AND (kind <> 'call' OR created_at < ?2) ORDER BY random() LIMIT ?3`,
-    [runs.toISOString(), calls.toISOString(), limit],
-  ];
-  const found = await new Tables(env.DB, SCHEMA + RUNS_RUNNING + RUNS_RESTING).batch([
-    some("state = 'running'", most.running),
-    some("settled_at IS NULL AND state <> 'running'", most.resting),
-  ]);
-  return found.flat().map((row) => ({ tenant: owned.parse(row).tenant, run: rowShape.parse(row) }));
+  const query = `SELECT tenant, ${SHOWN} FROM
+      (SELECT *, row_number() OVER (PARTITION BY state = 'running' ORDER BY random()) AS place FROM runs
+       WHERE settled_at IS NULL AND created_at < ?1 AND kind <> 'workflow' AND (kind <> 'call' OR created_at < ?2)) AS runs
+    WHERE place <= iif(state = 'running', ?3, ?4)`;
+  const values = [runs.toISOString(), calls.toISOString(), most.running, most.resting];
+  const [found = []] = await tables(env).batch([[query, values]]);
+  return found.map((row) => ({ tenant: owned.parse(row).tenant, run: rowShape.parse(row) }));
 }
 
 /**
- * Removes rows that are too old. Rows are in the order of writing, so the first ones are the oldest, except that a call
- * which runs again under the same id renews its row in place. So a batch at a random place follows those at the
- * beginning. The row of a run that has not ended stays: a daemon lives for months, and an approval may wait as long.
+ * Removes rows that are too old. Rows are in the order of their first writing, so the first ones are the oldest, except
+ * that an earlier version of Hull renews the row of a call in place if it runs again under its id. So a batch at a random
+ * place follows those at the beginning. The row of a run that has not ended stays: a daemon lives for months, and an
+ * approval may wait as long.
  */
 export async function sweepRuns(env: Bindings, now: number): Promise<void> {
   const oldest = new Date(now - KEPT_MS).toISOString();

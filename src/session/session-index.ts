@@ -6,6 +6,7 @@ import * as z from "zod/mini";
 import SESSIONS from "../../migrations/0004_sessions.sql?raw";
 import OF_CONTAINERS from "../../migrations/0019_sessions_of_containers.sql?raw";
 import WITHOUT_STAGES from "../../migrations/0033_sessions_without_stages.sql?raw";
+import STAGES from "../../migrations/0035_sessions_of_stages.sql?raw";
 import { matching, type OwnTables, ownTables, Tables } from "../database.ts";
 import type { Bindings, Owner } from "../env.ts";
 import type { Page, PageWanted } from "../list-page.ts";
@@ -13,12 +14,12 @@ import { type NewestFirst, newestFirst, type Wanted } from "./newest-first.ts";
 import { type SessionEntry, sessionRowShape } from "./session-entry.ts";
 
 /**
- * The condition that selects sessions in which stages of workflow runs ran, by id and owner. An index has the others: its
- * condition is the same.
+ * The condition that selects sessions in which stages of workflow runs ran, by id and owner. An index has these, and
+ * another one the others: their conditions are the same.
  */
 const OF_STAGE = `(substr(id, 1, 4) = 'wfs_' AND (parent_id IS NOT NULL OR json_extract(metadata, '$.workflow_run_id') IS NOT NULL))`;
 
-const own = (owner: Owner): OwnTables => ownTables(owner, SESSIONS + WITHOUT_STAGES);
+const own = (owner: Owner): OwnTables => ownTables(owner, SESSIONS + WITHOUT_STAGES + STAGES);
 
 /** The most rows of a statement: their metadata of at most 16,384 characters each fit into a value of 2 MB, however escaped. */
 export const ROWS_AT_ONCE = 20;
@@ -67,7 +68,9 @@ export async function sessionsAmong(
   return new Set(rows.map(({ id }) => id));
 }
 
-const SELECT = "SELECT id, state, created_at, parent_id, metadata FROM sessions WHERE tenant = ?1";
+const COLUMNS = "id, state, created_at, parent_id, metadata";
+/** All sessions, for SQLite to merge in order of creation. */
+const ALL = `(SELECT * FROM sessions WHERE NOT ${OF_STAGE} UNION ALL SELECT * FROM sessions WHERE ${OF_STAGE})`;
 
 /**
  * A tenant's sessions, the newest first, a page at a time.
@@ -78,7 +81,9 @@ export function listSessions(
   owner: Owner,
   { stages, ...page }: Wanted & { stages: boolean },
 ): Promise<NewestFirst<SessionEntry>> {
-  const query = `${SELECT} ${stages ? "" : `AND NOT ${OF_STAGE}`}` as const;
+  const query = stages
+    ? (`SELECT ${COLUMNS} FROM ${ALL} WHERE tenant = ?1` as const)
+    : (`SELECT ${COLUMNS} FROM sessions WHERE tenant = ?1 AND NOT ${OF_STAGE}` as const);
   return newestFirst(own(owner), sessionRowShape, [query, []], page);
 }
 
@@ -92,7 +97,8 @@ export function listSessionsBy(
   { from, to, name, ...page }: PageWanted & { from: string; to: string; name: string | null },
 ): Promise<Page<SessionEntry>> {
   const [conditions, values] = matching({ "ifnull(json_extract(metadata, '$.name'), '')": name });
-  const query = `${SELECT} AND id >= ?2 AND id < ?3 ${conditions}` as const;
+  const query =
+    `SELECT ${COLUMNS} FROM sessions WHERE tenant = ?1 AND id >= ?2 AND id < ?3 ${conditions}` as const;
   return own(owner).page(sessionRowShape, [query, [from, to, ...values]], ["created_at", "id"], page);
 }
 

@@ -559,12 +559,17 @@ describe("a run", () => {
       await note(run);
       prices.push(await price());
     }
-    // The row of an end stays; then as an earlier version of Hull left it, with tokens and without.
-    await bindings.DB.prepare("DELETE FROM run_prices WHERE id = 'priced'").run();
-    prices.push(await price());
-    await bindings.DB.prepare("UPDATE runs SET input_tokens = 0 WHERE id = 'priced'").run();
-    prices.push(await price());
-    expect(prices).toEqual([true, true, false, false, false, true]);
+    // The row of an end stays; then as earlier versions of Hull left it, with tokens and without, and with a price.
+    for (const statement of [
+      "UPDATE runs SET price_known = NULL WHERE id = 'priced'",
+      "UPDATE runs SET input_tokens = 0 WHERE id = 'priced'",
+      "INSERT INTO run_prices (tenant, id, price_known) VALUES ('priced', 'priced', 0)",
+      "UPDATE run_prices SET price_known = 1 WHERE id = 'priced'",
+    ]) {
+      await bindings.DB.prepare(statement).run();
+      prices.push(await price());
+    }
+    expect(prices).toEqual([true, true, false, false, false, true, false, true]);
     await note({ ...end, price_known: false });
     const later = new Date(Date.parse(begun.created_at) + 1000).toISOString();
     await note({ ...begun, created_at: later });

@@ -5,7 +5,8 @@ import { itemsAfter } from "../../src/registry/conversations/rows.ts";
 import { addFile, sweepFileRows } from "../../src/registry/stored-files/rows.ts";
 import { findSkillNamed } from "../../src/registry/stored-skills/rows.ts";
 import { sweepUploads } from "../../src/registry/sweep-uploads.ts";
-import { listIndexedRuns } from "../../src/session/run-index.ts";
+import { beginningCall, type RunEntry } from "../../src/session/run-entry.ts";
+import { listIndexedRuns, runRows } from "../../src/session/run-index.ts";
 import { listSessions, listSessionsBy } from "../../src/session/session-index.ts";
 import { listWorkflowRuns } from "../../src/session/workflow/directory.ts";
 import { countingDatabase } from "./rows-read.ts";
@@ -135,6 +136,17 @@ const filtered = (filter: Partial<typeof ANY> | { [name: string]: string }) => (
 describe("a list reads the rows that it shows", () => {
   it.each<[what: string, list: (database: D1Database) => Promise<{ data: unknown[] }>, shown: number]>([
     ["runs without those of stages", filtered({}), 10],
+    ["runs, also those of stages", filtered({ stages: true }), 10],
+    ["runs of a kind, also those of stages", filtered({ stages: true, kind: "run" }), 10],
+    ["runs of a session, also those of stages", filtered({ stages: true, session: "asked" }), 3],
+    ["runs of a skill, also those of stages", filtered({ stages: true, name: "asked" }), 3],
+    ["runs with an error, also those of stages", filtered({ stages: true, code: "asked" }), 0],
+    ["runs that wait, also those of stages", filtered({ stages: true, state: "awaiting_approval" }), 3],
+    [
+      "sessions, also those of stages",
+      (database) => listSessions(of(database), { ...PAGE, stages: true }),
+      10,
+    ],
     [
       "sessions without those of stages",
       (database) => listSessions(of(database), { ...PAGE, stages: false }),
@@ -173,6 +185,66 @@ describe("a list reads the rows that it shows", () => {
     expect((await list(counting.DB)).data).toHaveLength(shown);
     expect(counting.read("tenant = ?")).toBeLessThan(FEW);
   });
+});
+
+it("lists of everything show both what stages of workflows did and the rest, in order, page by page", async () => {
+  const created = {
+    created_at: "'2030-' || printf('%02d', 1 + value / 2)",
+    id: "iif(value % 2, 'wfs_', 'x') || value",
+  };
+  const row = { tenant: "'mixed'", state: "'done'" };
+  const run = { kind: "'run'", input_tokens: "0", output_tokens: "0", cost_usd: "0", settled_at: TIME };
+  await DB.batch([
+    rows("runs", 9, {
+      ...row,
+      ...run,
+      id: "iif(value % 2, 'run_', 'x') || value",
+      session: "'wfs_' || value",
+      created_at: created.created_at,
+    }),
+    rows("sessions", 9, { ...row, ...created, parent_id: "'w'", metadata: "'{}'" }),
+  ]);
+  const owner = { env, tenant: "mixed" };
+  const pages = async (
+    list: (cursor: string | null) => Promise<{ data: { id: string }[]; next_cursor: string | null }>,
+  ) => {
+    const ids: string[] = [];
+    for (let cursor: string | null = null; ; ) {
+      const { data, next_cursor } = await list(cursor);
+      ids.push(...data.map(({ id }) => id.replace(/\D/g, "")));
+      if (next_cursor === null) return ids.join("");
+      cursor = next_cursor;
+    }
+  };
+  const all = { limit: 2, stages: true };
+  // Those of one time are in the order of their ids.
+  expect(await pages((cursor) => listIndexedRuns(owner, { ...ANY, ...all, cursor }))).toBe("867452301");
+  expect(await pages((cursor) => listSessions(owner, { ...all, cursor }))).toBe("867452301");
+});
+
+/** Rows that D1 writes for a run, also those of indexes. */
+async function written(...notes: RunEntry[]): Promise<number[]> {
+  const counts: number[] = [];
+  for (const run of notes) {
+    const results = await DB.batch(await runRows(env, [{ tenant: "w", run }]));
+    counts.push(results.reduce((sum, { meta }) => sum + meta.rows_written, 0));
+  }
+  return counts;
+}
+
+it.each<[string, Partial<RunEntry>, number[]]>([
+  ["a turn", { kind: "run", session: "s" }, [5, 2, 1]],
+  ["a call", { name: "a" }, [5, 2, 1]],
+  ["a turn of a named agent", { kind: "run", session: "s", name: "a" }, [6, 2, 1]],
+  ["a stage", { kind: "run", session: "wfs_1", id: "run_1" }, [5, 2, 1]],
+])("the list of runs costs few rows: %s that begins, waits and ends", async (what, more, expected) => {
+  const begun = { ...beginningCall(what.replaceAll(" ", "-"), null, NOW), input_tokens: 5, ...more };
+  const ended = { ...begun, state: "done", settled_at: begun.created_at, output_tokens: 5 };
+  expect(await written(begun, { ...begun, state: "idle" }, ended)).toEqual(expected);
+  const [row = 0] = expected;
+  expect(
+    await written({ ...ended, id: `${ended.id}-short`, session: begun.session && `s${begun.session}` }),
+  ).toEqual([row - 1]);
 });
 
 describe("what reads only what it asks for", () => {
