@@ -130,18 +130,20 @@ beforeAll(async () => {
   ]);
 });
 
-const filtered = (filter: Partial<typeof ANY> | { [name: string]: string }) => (database: D1Database) =>
-  listIndexedRuns(of(database), { ...PAGE, ...ANY, ...filter });
+const filtered =
+  (filter: { [name: string]: string }, stages = false) =>
+  (database: D1Database) =>
+    listIndexedRuns(of(database), { ...PAGE, ...ANY, ...filter, stages });
 
 describe("a list reads the rows that it shows", () => {
   it.each<[what: string, list: (database: D1Database) => Promise<{ data: unknown[] }>, shown: number]>([
     ["runs without those of stages", filtered({}), 10],
-    ["runs, also those of stages", filtered({ stages: true }), 10],
-    ["runs of a kind, also those of stages", filtered({ stages: true, kind: "run" }), 10],
-    ["runs of a session, also those of stages", filtered({ stages: true, session: "asked" }), 3],
-    ["runs of a skill, also those of stages", filtered({ stages: true, name: "asked" }), 3],
-    ["runs with an error, also those of stages", filtered({ stages: true, code: "asked" }), 0],
-    ["runs that wait, also those of stages", filtered({ stages: true, state: "awaiting_approval" }), 3],
+    ["runs, also those of stages", filtered({}, true), 10],
+    ["runs of a kind, also those of stages", filtered({ kind: "run" }, true), 10],
+    ["runs of a session, also those of stages", filtered({ session: "asked" }, true), 3],
+    ["runs of a skill, also those of stages", filtered({ name: "asked" }, true), 3],
+    ["runs with an error, also those of stages", filtered({ code: "asked" }, true), 0],
+    ["runs that wait, also those of stages", filtered({ state: "awaiting_approval" }, true), 3],
     [
       "sessions, also those of stages",
       (database) => listSessions(of(database), { ...PAGE, stages: true }),
