@@ -85,6 +85,13 @@ export const jsonColumn = <T = unknown>() =>
     z.transform((text): T => JSON.parse(text)),
   );
 
+/** A column that is 1 or 0, and a flag in rows. */
+export const flagColumn = () =>
+  z.pipe(
+    z.number(),
+    z.transform((flag) => flag === 1),
+  );
+
 /** A statement with the values of its parameters. */
 export type Statement<Text extends string = string> = readonly [text: Text, values: readonly unknown[]];
 

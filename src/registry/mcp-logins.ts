@@ -4,7 +4,7 @@
  */
 import * as z from "zod/mini";
 import MCP_LOGINS from "../../migrations/0025_mcp_logins.sql?raw";
-import { type Statement, Tables } from "../database.ts";
+import { flagColumn, type Statement, Tables } from "../database.ts";
 import type { Bindings } from "../env.ts";
 
 /** A server by its name in hull.toml and its address: a login for another address does not count. */
@@ -14,11 +14,6 @@ interface LoginAt {
 }
 
 export type StoredLogin = z.output<typeof rowShape>;
-const flagColumn = () =>
-  z.pipe(
-    z.number(),
-    z.transform((flag) => flag === 1),
-  );
 const rowShape = z.lazy(() =>
   z.object({
     server: z.string(),

@@ -11,7 +11,15 @@ import RUN_PRICES from "../../migrations/0023_run_prices.sql?raw";
 import RUN_MODELS from "../../migrations/0026_run_models.sql?raw";
 import RUNS_BY_FILTER from "../../migrations/0028_runs_by_filter.sql?raw";
 import FEWER_ROWS from "../../migrations/0034_runs_in_fewer_rows.sql?raw";
-import { databaseWith, matching, type OwnTables, ownTables, removeInBatches, Tables } from "../database.ts";
+import {
+  databaseWith,
+  flagColumn,
+  matching,
+  type OwnTables,
+  ownTables,
+  removeInBatches,
+  Tables,
+} from "../database.ts";
 import type { Bindings, Owner } from "../env.ts";
 import { type NewestFirst, newestFirst, type Wanted } from "./newest-first.ts";
 import { figuresShape, type RunEntry, type RunFigures, runEntry } from "./run-entry.ts";
@@ -48,10 +56,7 @@ const SHOWN = `${COLUMNS.slice(0, -1)}, coalesce(price_known,
 
 const rowShape = z.lazy(() =>
   z.extend(runEntry(), {
-    price_known: z.pipe(
-      z.number(),
-      z.transform((flag) => flag === 1),
-    ),
+    price_known: flagColumn(),
   }),
 );
 

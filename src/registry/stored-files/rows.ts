@@ -6,7 +6,7 @@
 import * as z from "zod/mini";
 import STORED_FILES from "../../../migrations/0008_stored_files.sql?raw";
 import STORED_FILES_LEFT from "../../../migrations/0029_stored_files_left.sql?raw";
-import { matching, type OwnTables, ownTables, removeInBatches, Tables } from "../../database.ts";
+import { flagColumn, matching, type OwnTables, ownTables, removeInBatches, Tables } from "../../database.ts";
 import type { Bindings, Owner } from "../../env.ts";
 import type { Page, PageWanted } from "../../list-page.ts";
 
@@ -30,10 +30,7 @@ const rowShape = z.lazy(() =>
     /** In OpenAI's terms. */
     purpose: z.string(),
     /** Whether Anthropic's clients may read the bytes: only those of generated files. */
-    downloadable: z.pipe(
-      z.int(),
-      z.transform((flag) => flag === 1),
-    ),
+    downloadable: flagColumn(),
     /** Unix µs, unique per tenant. */
     created_us: z.int(),
     /** Unix ms; `null`: never. */

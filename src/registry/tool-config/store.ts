@@ -2,7 +2,7 @@
 
 import * as z from "zod/mini";
 import TOOL_CONFIG from "../../../migrations/0005_tool_config.sql?raw";
-import { type OwnTables, ownTables } from "../../database.ts";
+import { flagColumn, type OwnTables, ownTables } from "../../database.ts";
 import type { Owner } from "../../env.ts";
 
 export type StoredValue = z.output<typeof rowShape>;
@@ -14,10 +14,7 @@ const rowShape = z.lazy(() =>
     bot: z.string(),
     /** JSON; for a secret the sealed text. */
     value: z.string(),
-    sealed: z.pipe(
-      z.number(),
-      z.transform((flag) => flag === 1),
-    ),
+    sealed: flagColumn(),
   }),
 );
 type ValueName = Pick<StoredValue, "tool" | "param" | "bot">;
