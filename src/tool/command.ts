@@ -11,6 +11,7 @@ import {
 } from "../engine/tool-result.ts";
 import { ExecutionLost } from "../errors/run.ts";
 import type { Redactor } from "../redact.ts";
+import { defined } from "../skill/json.ts";
 import { type ExecutionRequest, executionSpec, type ProcessSettings } from "./execution.ts";
 import type { ExecutionInput } from "./multipart.ts";
 import { LOST, toolCutShort } from "./process-end.ts";
@@ -60,14 +61,10 @@ export async function runCommandTool(
       argv: line.argv,
       timeoutMs: context.timeoutMs,
       maxOutputBytes: settings.max_output_bytes,
-      input:
-        first === undefined
-          ? { mode: "none" }
-          : {
-              mode: "file",
-              mime: first.mime,
-              ...(first.filename === "" ? {} : { filename: first.filename }),
-            },
+      input: {
+        mode: first === undefined ? "none" : "file",
+        ...defined({ mime: first?.mime, filename: first?.filename || undefined }),
+      },
       output: "text",
       detach: context.options.known !== undefined,
       ...(workspace === undefined

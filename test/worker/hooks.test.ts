@@ -3,7 +3,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { sha256 } from "../../src/bytes.ts";
 import { Deployment } from "../../src/deployment.ts";
-import { callHook } from "../../src/run/agent/hooks.ts";
+import { callRunHook } from "../../src/run/agent/hooks.ts";
 import type { Json } from "../../src/skill/manifest.ts";
 import { IsolatePlaces } from "../../src/tool/isolate/places.ts";
 import { Client, entry, mockSkill } from "./served.ts";
@@ -11,6 +11,8 @@ import { type Tenant, tenant } from "./tenant.ts";
 
 const CANARY = "sk-ant-canary-0123456789";
 const client = new Client({ HULL_ENV: "local", ANTHROPIC_API_KEY: CANARY });
+/** Gives hooks little time. */
+const { deployment: hasty } = new Client({ HULL_ENV: "local", HULL_CONFIG: '{"hook_timeout_ms":150}' });
 
 const MODULE = `
 let calls = 0;
@@ -77,14 +79,14 @@ interface Terms {
   module?: string;
   fresh?: boolean;
   signal?: AbortSignal;
-  timeoutMs?: number;
 }
 
 const call = (exportName: string, payload: Json = null, terms: Terms = {}): Promise<Json> => {
-  const { deployment = client.deployment, tenant = "acme", fresh = false, ...more } = terms;
+  const { deployment = client.deployment, tenant = "acme", module: digest = module, fresh = false } = terms;
+  const { signal = new AbortController().signal } = terms;
   const place = { deployment, tenant, isolatePlaces: new IsolatePlaces() };
-  const { module: digest = module, ...how } = more;
-  return callHook(place, { module: digest, exportName, fresh }, { payload, ...how });
+  const hooks = { it: { slug: "it", module: digest, exportName, fresh } };
+  return callRunHook(place, { hooks }, { reference: "it", payload, signal });
 };
 const failure = (work: Promise<Json>) =>
   work.then(
@@ -127,15 +129,15 @@ describe("a hook", () => {
   it.each(["never", "sleep", "while", "for", "of", "turns"])(
     "is ended in time if it hangs (%s), and the next call works",
     async (what) => {
-      const before = await call("count");
-      const slow = failure(call("hangs", { what }, { timeoutMs: 150 }));
+      const before = await call("count", null, { deployment: hasty });
+      const slow = failure(call("hangs", { what }, { deployment: hasty }));
       expect(await slow).toMatchObject({
         code: "hook_timeout",
         status: 504,
         message: expect.stringContaining("150 ms"),
       });
       expect(before).toBeGreaterThan(0);
-      expect(await call("count")).toBe(1);
+      expect(await call("count", null, { deployment: hasty })).toBe(1);
     },
   );
 
@@ -146,7 +148,7 @@ describe("a hook", () => {
   });
 
   it("harms only itself if it ends or damages its isolate", async () => {
-    expect(await failure(call("end", null, { tenant: "rude", timeoutMs: 200 }))).toMatchObject({
+    expect(await failure(call("end", null, { tenant: "rude" }))).toMatchObject({
       status: expect.any(Number),
       code: expect.stringMatching(/^hook_/),
     });
@@ -170,7 +172,7 @@ describe("a hook", () => {
     const gone = AbortSignal.abort(reason);
     await expect(call("echo", 1, { signal: gone })).rejects.toBe(reason);
     const leaving = new AbortController();
-    const waiting = call("hangs", { what: "sleep" }, { signal: leaving.signal, timeoutMs: 5000 });
+    const waiting = call("hangs", { what: "sleep" }, { signal: leaving.signal });
     leaving.abort(reason);
     await expect(waiting).rejects.toBe(reason);
   });

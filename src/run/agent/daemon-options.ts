@@ -3,7 +3,6 @@
 import * as z from "zod/mini";
 import type { AgentSpec, DaemonOptions } from "../../engine/agent/spec.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
-import { HullError } from "../../errors.ts";
 import { messageShape, readMessages } from "../../llm/messages.ts";
 import { refusedOption } from "../../llm/prepare.ts";
 import { isTimeZone, parseCron } from "../../skill/cron.ts";
@@ -11,7 +10,7 @@ import { parsedJson } from "../../skill/json-depth.ts";
 import { writeFault } from "../../tool/workspace-path.ts";
 import type { RunContext } from "../context.ts";
 import { readWhole } from "../large-body.ts";
-import { clientWorkspace, sessionClient } from "../session-client.ts";
+import { clientWorkspace, ignoreMissing, sessionClient } from "../session-client.ts";
 import { listOf, type RunOptions } from "./option-shapes.ts";
 
 /**
@@ -77,7 +76,7 @@ export async function resumedFrom(
   const refused = (detail: string) => new InvalidRequest({ option: "resume_path", detail });
   if (session === null) throw refused("resume_path needs a session: an anonymous run has no files.");
   const client = sessionClient(context, session);
-  const found = await known(() => clientWorkspace(client).findFile(path));
+  const found = (await clientWorkspace(client).findFile(path).catch(ignoreMissing)) ?? null;
   if (found === null || found.size > MAX_BYTES) throw refused(`The session has no snapshot "${path}".`);
   const stored = await readWhole(context.env.FILES, found.key);
   const parsed = snapshot.safeParse(stored === null ? null : parsedJson(new TextDecoder().decode(stored)));
@@ -87,14 +86,4 @@ export async function resumedFrom(
   const prompt = length > 0 ? [] : readMessages(visible_messages, "visible_messages").messages;
   const begins_idle = visible_messages.at(-1)?.role !== "user";
   return { prompt, daemon: { earlier_iterations, begins_idle } };
-}
-
-/** Reads from a session; `null`: the session does not exist, so it has no files. */
-async function known<T>(read: () => Promise<T>): Promise<T | null> {
-  try {
-    return await read();
-  } catch (error) {
-    if (error instanceof HullError && error.code === "not_found") return null;
-    throw error;
-  }
 }

@@ -78,14 +78,12 @@ export function hookAnswer({ purpose, hook }: HookStep, answer: Json): Json {
   throw new HookInvalid({ hook, reason: `as ${purpose} it may answer ${shape.words}` });
 }
 
-const MESSAGES = "null, a list of messages, or an object with messages and system";
-
 function contextAnswer(hook: string, answer: Json): Json {
   if (answer === null) return null;
-  const parsed = shapes().context.accepts.safeParse(answer);
-  const given = parsed.success ? contextShape.safeParse(answer) : null;
-  if (given?.success !== true) {
-    throw new HookInvalid({ hook, reason: `as context_callback it may answer ${MESSAGES}` });
+  const given = contextShape.safeParse(answer);
+  if (!given.success) {
+    const accepted = "null, a list of messages, or an object with messages and system";
+    throw new HookInvalid({ hook, reason: `as context_callback it may answer ${accepted}` });
   }
   const { messages, system } = Array.isArray(given.data) ? { messages: given.data } : given.data;
   try {
@@ -114,7 +112,7 @@ interface Shape {
   words: string;
 }
 
-const shapes = once((): Record<HookPurpose, Shape> => {
+const shapes = once((): Record<Exclude<HookPurpose, "context">, Shape> => {
   const text = z.string();
   const flag = z.boolean();
   const maybe = z.exactOptional;
@@ -126,7 +124,6 @@ const shapes = once((): Record<HookPurpose, Shape> => {
     skill_commands: anything,
     host_permission: anything,
     host_skill_match: anything,
-    context: { accepts: z.union([z.array(z.unknown()), args]), words: MESSAGES },
     compact: {
       accepts: z.union([text, z.object({ summary: text })]),
       words: "the summary as a string, or an object with summary",

@@ -64,36 +64,22 @@ function references(spec: Named): [option: string, hook: string][] {
   return found;
 }
 
-/** What a hook is called with. */
-interface HookCall {
-  /** `null`: the hook is called without arguments. */
-  payload: Json;
-  signal?: AbortSignal;
-  /** Default: the deployment's time limit for hooks. */
-  timeoutMs?: number;
-}
-
-/** @throws InvalidRequest for a reference that the run did not name, and what `callHook` throws */
-export function callRunHook(
-  context: RunContext,
-  { hooks = {} }: Pick<AgentSpec, "hooks">,
-  { reference, ...call }: HookCall & { reference: string; signal: AbortSignal },
-): Promise<Json> {
-  const target = hooks[reference];
-  if (target !== undefined) return callHook(context, target, call);
-  throw new InvalidRequest({ option: reference, detail: `The run names no hook "${reference}".` });
-}
-
 /**
  * The hook's answer; `null` if the hook returns nothing.
- * @throws HookFailed HookInvalid HookTimeout HooksUnavailable, and the signal's reason
+ * @param call `payload: null`: the hook is called without arguments
+ * @throws InvalidRequest for a reference that the run did not name; HookFailed HookInvalid HookTimeout HooksUnavailable, and
+ * the signal's reason
  */
-export function callHook(
+export function callRunHook(
   { deployment, isolatePlaces: places, tenant }: Pick<RunContext, "deployment" | "isolatePlaces" | "tenant">,
-  { module, exportName, fresh }: Omit<HookTarget, "slug">,
-  { payload, signal, timeoutMs = deployment.settings.hook_timeout_ms }: HookCall,
+  { hooks = {} }: Pick<AgentSpec, "hooks">,
+  { reference, payload, signal }: { reference: string; payload: Json; signal: AbortSignal },
 ): Promise<Json> {
-  const { redactor, local: guarded } = deployment.settings;
+  const target = hooks[reference];
+  if (target === undefined)
+    throw new InvalidRequest({ option: reference, detail: `The run names no hook "${reference}".` });
+  const { module, exportName, fresh } = target;
+  const { redactor, local: guarded, hook_timeout_ms: timeoutMs } = deployment.settings;
   return callInIsolate({
     isolates: deployment.isolates,
     places,
