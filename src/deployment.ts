@@ -163,9 +163,7 @@ export class Deployment {
    * @throws SettingUnreadable CatalogUnreadable
    */
   async learnSecrets(background: Background): Promise<ModelRegistry> {
-    const published = this.registry.catalog(background).catch((error: unknown) => {
-      if (!CatalogMissing.matches(error)) throw error;
-    });
+    const published = this.registry.catalog(background).catch(CatalogMissing.orNull);
     const [models] = await Promise.all([this.models.registry(), published]);
     return models;
   }

@@ -68,13 +68,17 @@ export function define<D = Record<string, never>>(
   status: number,
   describe: (data: D) => Description,
 ) {
+  const matches = (error: unknown): error is HullError => error instanceof HullError && error.code === code;
   return class extends HullError {
     static readonly code: string = code;
     static readonly status: number = status;
-
     /** Whether an error is of this class, also after it crossed a boundary as data. */
-    static matches(error: unknown): error is HullError {
-      return error instanceof HullError && error.code === code;
+    static readonly matches = matches;
+
+    /** For `catch`: `null` in place of an error of this class. @throws any other error */
+    static orNull(error: unknown): null {
+      if (matches(error)) return null;
+      throw error;
     }
 
     constructor(data: D) {

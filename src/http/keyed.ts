@@ -73,12 +73,7 @@ export function keyed(
           const work = (inner: RequestContext) => handle(inner, params);
           const answer = firstAnswer(context, claimed.claim, work, bytes);
           // The request continues when its client leaves.
-          context.background(
-            answer.then(
-              () => {},
-              () => {},
-            ),
-          );
+          context.background(answer.catch(() => {}));
           return answer;
         }
         case "answered":

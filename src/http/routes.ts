@@ -18,13 +18,13 @@ interface Operation {
 
 /** The handler of each path of the fixed routes, for all of its methods. */
 export function fixedRoutes(handlerOf: (id: OperationId) => Handler): Map<string, Handler> {
-  const paths = new Map<string, Operation[]>();
-  for (const [id, method, path, scope] of FIXED_ROUTES) {
-    const operation = { method, scope, handle: handlerOf(id) };
-    const others = paths.get(path);
-    if (others === undefined) paths.set(path, [operation]);
-    else others.push(operation);
-  }
+  const all = FIXED_ROUTES.map(([id, method, path, scope]) => ({
+    method,
+    path,
+    scope,
+    handle: handlerOf(id),
+  }));
+  const paths = Map.groupBy(all, ({ path }) => path);
   return new Map(Array.from(paths, ([path, operations]) => [path, mounted(path, operations)]));
 }
 

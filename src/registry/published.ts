@@ -183,13 +183,8 @@ export class SkillRegistry {
   }
 
   /** The same for lists; `null` if a later version of Hull stored it. */
-  async readableSkill(digest: string): Promise<SkillRecord | null> {
-    try {
-      return await this.skill(digest);
-    } catch (error) {
-      if (SkillNotFound.matches(error)) return null;
-      throw error;
-    }
+  readableSkill(digest: string): Promise<SkillRecord | null> {
+    return this.skill(digest).catch(SkillNotFound.orNull);
   }
 
   /** The bytes of an OpenAPI document; the last one is cached. */

@@ -38,10 +38,6 @@ async function published(
 }
 
 async function cardsOf(env: Bindings, id: string): Promise<readonly Card[]> {
-  try {
-    return (await readCatalog(env, id)).cards;
-  } catch (error) {
-    if (CatalogUnreadable.matches(error)) return [];
-    throw error;
-  }
+  const catalog = await readCatalog(env, id).catch(CatalogUnreadable.orNull);
+  return catalog?.cards ?? [];
 }

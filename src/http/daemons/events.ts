@@ -5,7 +5,7 @@ import type { Json } from "../../skill/manifest.ts";
 import { checkCoding, MAX_JSON_BYTES, parseJson, readBody } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { guard, sentKey } from "../guard.ts";
-import { typeOf } from "../media-type.ts";
+import { isJson, typeOf } from "../media-type.ts";
 import { checkRate } from "../rate.ts";
 import type { Handler } from "../routes.ts";
 import { requestName, sessionOf, shownNow } from "../sessions/object.ts";
@@ -43,7 +43,7 @@ async function eventBody({ request }: RequestContext): Promise<Uint8Array<ArrayB
 /** The event: JSON as its value, any other text unchanged. @throws InputInvalid */
 function payloadOf(sent: Request, text: string): Json {
   const type = typeOf(sent);
-  const json = type === "" || type === "application/json" || type.endsWith("+json");
+  const json = type === "" || isJson(type);
   const payload = json && text.trim() !== "" ? parseJson(text) : text;
   if (payload !== "" && payload !== null) return payload;
   throw new InputInvalid({ reason: "The event is empty. Send JSON other than null, or text." });

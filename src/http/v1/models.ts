@@ -1,6 +1,7 @@
 /** `GET /v1/models`: the names that a client can give as a model, in either vendor's shape. */
 import { CallNotFound } from "../../errors/llm.ts";
 import { BadRequest } from "../../errors/request.ts";
+import type { Page } from "../../list-page.ts";
 import { namesSkill, SKILL_MODEL } from "../../llm/skill-model.ts";
 import type { ModelRegistry } from "../../model/registry/definition.ts";
 import { inferProvider } from "../../model/registry/infer.ts";
@@ -12,7 +13,7 @@ import { jsonNow, pageLimit } from "../page.ts";
 import type { Params } from "../routes.ts";
 import { servedTo } from "../served.ts";
 import { type Dialect, dialectOf } from "./dialect.ts";
-import { namedIn } from "./lists.ts";
+import { itemsFrom, namedIn } from "./lists.ts";
 
 /** A name for a model, and who owns the model. */
 interface Named {
@@ -32,7 +33,7 @@ export async function listV1Models(context: RequestContext): Promise<Response> {
   const dialect = dialectOf(context);
   if (dialect === "openai")
     return jsonNow({ object: "list", data: models.map((model) => shown(model, dialect)) });
-  const { page, has_more } = await anthropicPage(models, context.query);
+  const { data: page, has_more } = await anthropicPage(models, context.query);
   const [first_id, last_id] = [page[0]?.id ?? null, page.at(-1)?.id ?? null];
   const data = page.map((model) => shown(model, dialect));
   return jsonNow({ data, has_more, first_id, last_id, next_page: null });
@@ -42,10 +43,7 @@ export async function listV1Models(context: RequestContext): Promise<Response> {
  * The page after `?after_id=` or before `?before_id=`, and whether there is more in that direction
  * (https://platform.claude.com/docs/en/api/models/list). @throws BadRequest
  */
-async function anthropicPage(
-  all: readonly Named[],
-  query: URLSearchParams,
-): Promise<{ page: Named[]; has_more: boolean }> {
+async function anthropicPage(all: readonly Named[], query: URLSearchParams): Promise<Page<Named>> {
   const limit = pageLimit(query);
   const placeOf = (id: string): number => all.findIndex((model) => model.id === id);
   const after = await namedIn(query, "after_id", "model", placeOf);
@@ -56,10 +54,9 @@ async function anthropicPage(
   }
   if (before !== null) {
     const from = Math.max(0, before - limit);
-    return { page: all.slice(from, before), has_more: from > 0 };
+    return { data: all.slice(from, before), has_more: from > 0 };
   }
-  const from = after === null ? 0 : after + 1;
-  return { page: all.slice(from, from + limit), has_more: all.length > from + limit };
+  return itemsFrom(all, after === null ? 0 : after + 1, limit);
 }
 
 /** `GET /v1/models/:id`: a listed name, or another id of a provider that can be called. @throws CallNotFound */

@@ -5,17 +5,18 @@ import { logFault } from "../../log.ts";
 import { sweepConversations } from "../../registry/conversations/large-items.ts";
 import { sweepAnswers } from "../../registry/kept-answers/rows.ts";
 import { sweepBundles } from "../../registry/stored-skills/bundles.ts";
+import type { RunContext } from "../../run/context.ts";
 import { sweepStoredFiles } from "../../run/stored-files.ts";
 
 /** The shortest time in ms between two sweeps of an isolate that follow its own changes. */
 const PAUSE_MS = 60_000;
 
-/** Sweeps, unless this isolate has just done so. */
-export async function sweepAfterChange(deployment: Deployment): Promise<void> {
+/** Sweeps after the answer, unless this isolate has just done so. */
+export function sweepAfterChange({ deployment, background }: RunContext): void {
   const now = Date.now();
   if (now - deployment.sweptAt < PAUSE_MS) return;
   deployment.sweptAt = now;
-  await sweepEach(deployment, storedSweeps(deployment.env, now));
+  background(sweepEach(deployment, storedSweeps(deployment.env, now)));
 }
 
 /** Sweeps by name. */

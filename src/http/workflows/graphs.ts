@@ -6,9 +6,8 @@ import { type Graph, readGraph } from "../../engine/workflow/graph.ts";
 import { graphDigest } from "../../engine/workflow/skill-file.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { BadRequest, CatalogMissing, InputInvalid } from "../../errors/request.ts";
-import { WorkflowInvalid } from "../../errors/workflow.ts";
 import { newId } from "../../llm/transcript.ts";
-import { checkGraph } from "../../run/workflow/check-graph.ts";
+import { checkGraph, checkValid } from "../../run/workflow/check-graph.ts";
 import * as directory from "../../session/workflow/directory.ts";
 import { asJson } from "../../skill/json.ts";
 import type { Json } from "../../skill/manifest.ts";
@@ -51,8 +50,7 @@ export const putWorkflow: Handler = async (context, { name = "" }) => {
   }
   const body = await readJson(context.request, graphBody);
   const graph = { ...graphOf(body.graph), name };
-  const { valid, errors } = await checkGraph(context, graph);
-  if (!valid) throw new WorkflowInvalid({ errors });
+  await checkValid(context, graph);
   const digest = graphDigest(graph);
   const { created, ...stored } = await directory.storeWorkflow(context, {
     name,
@@ -68,14 +66,8 @@ export const listWorkflows: Handler = async (context) => {
   const after = query.get("cursor") ?? "";
   const limit = pageLimit(query);
   const stored = await directory.listWorkflows(context, limit, after);
-  const cards = await servedTo(context).then(
-    (catalog) => catalog.cards,
-    (error: unknown) => {
-      if (CatalogMissing.matches(error)) return [];
-      throw error;
-    },
-  );
-  const ofSkills = cards.flatMap(({ slug, workflows = [] }) =>
+  const catalog = await servedTo(context).catch(CatalogMissing.orNull);
+  const ofSkills = (catalog?.cards ?? []).flatMap(({ slug, workflows = [] }) =>
     workflows.map(({ name, digest }) => ({
       name: `${slug}/${name}`,
       version: null,

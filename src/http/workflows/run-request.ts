@@ -10,10 +10,9 @@ import { runAt } from "../../engine/workflow/origin.ts";
 import type { Origin, WorkflowSpec, WorkflowTest } from "../../engine/workflow/records.ts";
 import { type Owner, PUBLIC_TENANT } from "../../env.ts";
 import { memberInvalid } from "../../errors/member-invalid.ts";
-import { WorkflowInvalid } from "../../errors/workflow.ts";
 import { agentSpec } from "../../run/agent/options.ts";
 import { llmHost } from "../../run/llm-host.ts";
-import { checkGraph } from "../../run/workflow/check-graph.ts";
+import { checkValid } from "../../run/workflow/check-graph.ts";
 import { pinSkills } from "../../run/workflow/pin-skills.ts";
 import { type CommandEnvironment, policyOf } from "../../run/workflow/stage.ts";
 import { runWithRecordAt } from "../../session/workflow/directory.ts";
@@ -108,8 +107,7 @@ export async function workflowSpec(
   runRequest: WorkflowRunRequest,
 ): Promise<WorkflowSpec> {
   const { graph, own, before, task, above, environment = {} } = runRequest;
-  const { valid, errors } = await checkGraph(context, graph);
-  if (!valid) throw new WorkflowInvalid({ errors });
+  await checkValid(context, graph);
   if (runRequest.options.tool_configs !== undefined) {
     const message = "holds secrets, which a stored run does not keep; configure the skill instead";
     throw memberInvalid("options.tool_configs", message);

@@ -3,6 +3,7 @@ import type { Fault } from "../../engine/fault.ts";
 import type { GraphFinding, Validation } from "../../engine/workflow/answers.ts";
 import type { Graph, Node } from "../../engine/workflow/graph.ts";
 import { validateGraph } from "../../engine/workflow/validate.ts";
+import { WorkflowInvalid } from "../../errors/workflow.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { optionFaults } from "../agent/options.ts";
 import type { RunContext } from "../context.ts";
@@ -18,6 +19,12 @@ export async function checkGraph(
   const wrong = Object.values(graph.nodes).flatMap((node) => modelFaults(node, faultsOf));
   const errors = [...validation.errors, ...wrong];
   return { ...validation, valid: errors.length === 0, errors };
+}
+
+/** @throws WorkflowInvalid */
+export async function checkValid(context: RunContext, graph: Graph): Promise<void> {
+  const { valid, errors } = await checkGraph(context, graph);
+  if (!valid) throw new WorkflowInvalid({ errors });
 }
 
 type FaultsOf = Awaited<ReturnType<typeof optionFaults>>;

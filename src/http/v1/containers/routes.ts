@@ -3,7 +3,7 @@ import type { FileRetrieveResponse } from "openai/resources/containers/files/fil
 import { containerBody, containerFileBody } from "../../../api/bodies/v1.ts";
 import { CODE_FOLDERS } from "../../../engine/workspace-tools/code-tools.ts";
 import { CallNotFound } from "../../../errors/llm.ts";
-import { BadPath, FileRequired } from "../../../errors/request.ts";
+import { FileRequired } from "../../../errors/request.ts";
 import {
   type Container,
   containerFileId,
@@ -21,7 +21,6 @@ import { flushRows } from "../../../session/index-rows.ts";
 import { listSessionsBy, noteSession } from "../../../session/session-index.ts";
 import type { JsonObject } from "../../../skill/manifest.ts";
 import { mediaTypeOf } from "../../../skill/media.ts";
-import { writeFault } from "../../../tool/workspace-path.ts";
 import type { RequestContext } from "../../context.ts";
 import { fileHeaders } from "../../files.ts";
 import { formParts } from "../../form.ts";
@@ -86,7 +85,7 @@ export async function listContainers(context: RequestContext): Promise<Response>
   const { query, deployment } = context;
   const limit = pageLimit(query, { max: MAX_LIMIT });
   const last = await namedIn(query, "after", "container", (id) =>
-    openContainer(context, id).catch(goneIsNull),
+    openContainer(context, id).catch(CallNotFound.orNull),
   );
   const after = last && [last.created_at, last.id];
   const page = { ...IDS, name: query.get("name"), limit, after, ascending: ascendingOf(query) };
@@ -94,17 +93,12 @@ export async function listContainers(context: RequestContext): Promise<Response>
   const found = await listSessionsBy(context, page);
   const rows = await Promise.all(
     found.data.map(async (row) => {
-      const view = await sessionClient(context, row.id).ask("view", null).catch(goneIsNull);
+      // A container that is deleted during the listing is left out.
+      const view = await sessionClient(context, row.id).ask("view", null).catch(CallNotFound.orNull);
       return view === null ? [] : [shown(row, view.updated_at)];
     }),
   );
   return jsonNow(openaiPage({ data: rows.flat(), has_more: found.has_more }));
-}
-
-/** A container that is deleted during the listing is left out. */
-function goneIsNull(error: unknown): null {
-  if (CallNotFound.matches(error)) return null;
-  throw error;
 }
 
 /** `DELETE /v1/containers/:id`: with its files. @throws CallNotFound */
@@ -173,8 +167,6 @@ async function written(
   body: AsyncIterable<Uint8Array>,
 ): Promise<Response> {
   const path = `${CODE_FOLDERS.input}/${filename.slice(filename.lastIndexOf("/") + 1)}`.normalize("NFC");
-  const reason = writeFault(path);
-  if (reason !== null) throw new BadPath({ path, reason });
   const intent = { path, expected: null, size: null, executable: null };
   const outcome = await writeFile(context.env.FILES, workspace, intent, body);
   if ("refused" in outcome) throw refusalOf(outcome, path);

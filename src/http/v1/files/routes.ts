@@ -39,9 +39,8 @@ function fileDocument(file: FileRow, dialect: Dialect): object {
 }
 
 export async function createStoredFile(context: RequestContext): Promise<Response> {
-  const { background } = context;
   const file = await readFileForm(context);
-  background(sweepAfterChange(context.deployment));
+  sweepAfterChange(context);
   context.log.file = file.id;
   return jsonNow(fileDocument(file, dialectOf(context)));
 }

@@ -317,10 +317,7 @@ async function containerBefore(
   });
   const last = ids.at(-1);
   if (last === undefined) return null;
-  return openContainer(context, last).catch((error: unknown) => {
-    if (error instanceof CallNotFound) return null;
-    throw error;
-  });
+  return openContainer(context, last).catch(CallNotFound.orNull);
 }
 
 /** The request in the form to store: the id of the container replaces its terms. */

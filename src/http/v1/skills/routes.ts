@@ -61,14 +61,14 @@ const VERSIONS_LIMIT: { [dialect in Dialect]: number } = {
 const MAX_HEADER = 4000;
 
 export async function createStoredSkill(context: RequestContext): Promise<Response> {
-  const { caller, background } = context;
+  const { caller } = context;
   const sent = await readSentSkill(context);
   if (sent.vendor !== null) return storeAtVendor(context, sent.vendor, sent);
   const { label, ignored, version, dialect } = await storeSentSkill(context, sent, null);
   const unique = dialect === "anthropic_legacy";
   const made = await madeId(context, "skill");
   const skill = await createSkill(context, { label, unique, by: caller.key_id, version, made });
-  background(sweepAfterChange(context.deployment));
+  sweepAfterChange(context);
   if (skill === "label_taken") {
     const detail = `Another skill has the display_title "${label}". Choose another one, or add a version to that skill.`;
     throw new BadRequest({ detail, param: "display_title" });
@@ -150,12 +150,8 @@ async function lastPublish({ env }: RequestContext): Promise<number> {
 
 /** The card of a skill that is part of the deployment; `null`: there is none. @throws CatalogUnreadable */
 async function publishedCard({ deployment, background }: RequestContext, id: string): Promise<Card | null> {
-  try {
-    return (await deployment.registry.catalog(background)).bySlug.get(id) ?? null;
-  } catch (error) {
-    if (CatalogMissing.matches(error)) return null;
-    throw error;
-  }
+  const catalog = await deployment.registry.catalog(background).catch(CatalogMissing.orNull);
+  return catalog?.bySlug.get(id) ?? null;
 }
 
 /** @throws SkillNotFound SkillReadOnly */
@@ -212,11 +208,10 @@ export async function updateStoredSkill(context: RequestContext, params: Params)
 }
 
 export async function deleteStoredSkill(context: RequestContext, params: Params): Promise<Response> {
-  const { background } = context;
   const dialect = dialectOf(context);
   const { id } = await skillOf(context, params);
   const removed = await removeSkill(context, id, dialect !== "anthropic_legacy");
-  background(sweepAfterChange(context.deployment));
+  sweepAfterChange(context);
   if (removed) return jsonNow(deletedSkill(id, dialect));
   await skillOf(context, params);
   throw new BadRequest({
@@ -225,7 +220,7 @@ export async function deleteStoredSkill(context: RequestContext, params: Params)
 }
 
 export async function createStoredSkillVersion(context: RequestContext, params: Params): Promise<Response> {
-  const { caller, background } = context;
+  const { caller } = context;
   const { id, name } = await skillOf(context, params);
   const sent = await readSentSkill(context);
   if (sent.vendor !== null) {
@@ -235,7 +230,7 @@ export async function createStoredSkillVersion(context: RequestContext, params: 
   const { dialect, ignored, makeDefault, version } = await storeSentSkill(context, sent, name);
   const made = await madeId(context, "version");
   const added = await addVersion(context, id, { by: caller.key_id, version, makeDefault, made });
-  background(sweepAfterChange(context.deployment));
+  sweepAfterChange(context);
   if (added === null) throw new SkillNotFound({ id });
   context.log.stored_skill = `${id}@${added.number}`;
   return noted(jsonNow(versionDocument(added, dialect)), added, ignored);
@@ -267,11 +262,10 @@ const REMOVAL: { [dialect in Dialect]: RemovalRule } = {
 };
 
 export async function deleteStoredSkillVersion(context: RequestContext, params: Params): Promise<Response> {
-  const { background } = context;
   const dialect = dialectOf(context);
   const version = await versionOf(context, params);
   const removed = await removeVersion(context, version, REMOVAL[dialect]);
-  background(sweepAfterChange(context.deployment));
+  sweepAfterChange(context);
   if (removed) return jsonNow(deletedVersion(version, dialect));
   const detail =
     dialect === "openai"
