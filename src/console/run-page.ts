@@ -4,8 +4,8 @@ import * as z from "zod/mini";
 import type { Execution } from "../../typed/client/api.d.ts";
 import type { RunSteps, TraceStep } from "../session/conversation/answers.ts";
 import { beginningCall, type RunEntry } from "../session/run-entry.ts";
-import { type Api, asked, download, unless404 } from "./api.ts";
-import { form, nextPage, type Page, seeOther } from "./layout.ts";
+import { type Api, type Asked, asked, download, unless404 } from "./api.ts";
+import { form, nextPage, type Page, pageQuery, seeOther } from "./layout.ts";
 import { problemMembers } from "./problem.ts";
 import { isOver, pathOf, reason, runName, stateLabel } from "./run-shapes.ts";
 import { facts } from "./table.ts";
@@ -34,7 +34,7 @@ export async function runPage(api: Api, id: string): Promise<Page> {
     return { title: id, status: 303, headers: { location: pathOf(run) }, body: html`` };
   const steps = hidden
     ? { recovered: false, text: null, error: null, data: [], next_cursor: null }
-    : await stepsOf(api, run);
+    : await stepsOf(api, run, pageQuery(api, STEPS));
   const over = isOver(run);
   const live = !over && !hidden;
   const why = reason(run);
@@ -109,8 +109,11 @@ function answered(text: string, error: { title: string; detail: string } | null)
   return html`${failed}${said}`;
 }
 
-async function stepsOf(api: Api, { id, session }: RunEntry): Promise<RunSteps> {
-  const query = { limit: STEPS, cursor: api.url.searchParams.get("cursor") };
+function stepsOf(
+  api: Api,
+  { id, session }: Pick<RunEntry, "id" | "session">,
+  query: Asked["query"],
+): Promise<RunSteps> {
   return session === null
     ? asked(api, "traceExecution", { params: { id }, query })
     : asked(api, "traceRun", { params: { id: session, run: id }, query });
@@ -189,12 +192,7 @@ export async function runAnswer(api: Api, id: string): Promise<Response> {
 /** The run as a case of a skill's `evals/evals.json`: its prompt and its answer. */
 export async function runEval(api: Api, id: string): Promise<Response> {
   const run = await unless404(asked(api, "getIndexedRun", { params: { id } }));
-  const query = { limit: "1" };
-  const session = run?.session ?? null;
-  const { data, text } =
-    session === null
-      ? await asked(api, "traceExecution", { params: { id }, query })
-      : await asked(api, "traceRun", { params: { id: session, run: id }, query });
+  const { data, text } = await stepsOf(api, run ?? { id, session: null }, { limit: "1" });
   const one = {
     id: 1,
     prompt: promptText(data[0]?.input),

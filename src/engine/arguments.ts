@@ -115,18 +115,14 @@ function coerce(
     case "array": {
       if (!Array.isArray(value)) return undefined;
       const items = parameter.items;
-      const fits = items === undefined || value.every((item) => itemFits(item, items));
-      return fits ? { value, text: json } : undefined;
+      const fits = (item: Json): boolean =>
+        items === "integer" ? Number.isInteger(item) : typeof item === items;
+      return items === undefined || value.every(fits) ? { value, text: json } : undefined;
     }
     case "object":
       if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
       return { value, text: json };
   }
-}
-
-function itemFits(item: Json, type: NonNullable<ToolParameter["items"]>): boolean {
-  if (type === "integer") return Number.isInteger(item);
-  return typeof item === type;
 }
 
 function describeType(parameter: ToolParameter): string {

@@ -3,12 +3,6 @@ import { fromBase64, wellFormedJson } from "../bytes.ts";
 import type { Artifact, ArtifactType } from "../engine/artifact.ts";
 import type { Redactor } from "../redact.ts";
 
-interface ArtifactFile {
-  mime: string;
-  filename: string;
-  bytes: Uint8Array<ArrayBuffer>;
-}
-
 /** Media type and file ending of text artifacts. */
 const TEXT_FORMS: { [type in ArtifactType]: readonly [mime: string, ending: string] } = {
   code: ["text/plain", "txt"],
@@ -30,7 +24,7 @@ const textForm = (type: string): readonly [mime: string, ending: string] =>
 export function artifactFile(
   { id, type, content, metadata }: Pick<Artifact, "id" | "type" | "content" | "metadata">,
   redactor: Redactor,
-): ArtifactFile {
+) {
   const data = typeof content === "string" ? dataUrl(content) : null;
   const [mime, ending] = typeof content === "string" ? textForm(type) : ["application/json", "json"];
   const text = typeof content === "string" ? content : wellFormedJson(redactor.json(content));

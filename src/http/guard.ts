@@ -29,7 +29,7 @@ export function checkHost(context: RequestContext): void {
   const { local, allowed_hosts } = context.settings;
   if (!local && allowed_hosts.length === 0) return;
   const header = context.request.headers.get("host") ?? new URL(context.request.url).host;
-  const name = hostName(header);
+  const name = header.toLowerCase().replace(/:\d+$/, "");
   if (allowed_hosts.includes(name) || (local && LOOPBACK.has(name))) return;
   throw new HostNotAllowed({ host: name });
 }
@@ -227,8 +227,4 @@ export async function storedKey(context: RequestContext, hash: string): Promise<
   if (remembered !== undefined) return remembered;
   await shieldKeyLookup(context);
   return keys.read(hash, context.background);
-}
-
-function hostName(header: string): string {
-  return header.toLowerCase().replace(/:\d+$/, "");
 }

@@ -180,7 +180,8 @@ export function settingsFor(
 ): RequestSettings {
   const sampling = samplingOf(options, choice.defaults);
   return {
-    max_tokens: maxTokens(options),
+    // Without an explicit limit, that of the budget applies.
+    max_tokens: options.max_tokens ?? options.budget?.max_output_tokens ?? CALL_DEFAULTS.max_tokens,
     json: structured !== null,
     ...(Object.keys(sampling).length === 0 ? {} : { sampling }),
     ...(options.cache === true ? { cache: true } : {}),
@@ -192,11 +193,6 @@ export function settingsFor(
       extra: ownOf(given, target.provider),
     }),
   };
-}
-
-/** Without an explicit `max_tokens`, the budget's limit of output tokens applies. */
-function maxTokens(options: CallOptions): number {
-  return options.max_tokens ?? options.budget?.max_output_tokens ?? CALL_DEFAULTS.max_tokens;
 }
 
 /** Explicit options win over the model's configuration; an empty `stop` counts as unset. */

@@ -1,7 +1,7 @@
 /** The conversation of a transcript, as a call or run continues with it. Pure. */
 import { isSummary, summaryMessage } from "../engine/agent/compaction.ts";
 import type { Message } from "../engine/messages.ts";
-import { messageJson, type PublicMessage, readMessages } from "./messages.ts";
+import { type Conversation, messageJson, type PublicMessage, readMessages } from "./messages.ts";
 import type { Transcript } from "./transcript.ts";
 
 /**
@@ -13,7 +13,7 @@ import type { Transcript } from "./transcript.ts";
 export function transcriptHistory(
   { messages, visible_messages, summary, archived_messages = 0 }: Transcript,
   path: string,
-): { system: string[]; messages: Message[] } {
+): Conversation {
   const whole = readMessages(messages, `${path}.messages`);
   if (visible_messages !== undefined) {
     const seen = readMessages(visible_messages, `${path}.visible_messages`);

@@ -158,7 +158,10 @@ function waitAfter(
   if (n > retry.retries) return null;
   const instant = target.protocol === "mock" || (!outcome.ok && outcome.instant === true);
   const own = instant ? 0 : retry.wait_ms(n, clock.random());
-  if (outcome.ok) return retry.again_when_empty && isBilledForNothing(outcome.turn) ? own : null;
+  if (outcome.ok) {
+    const billed = outcome.turn.usage.output_tokens > 0;
+    return retry.again_when_empty && billed && isEmpty(outcome.turn) ? own : null;
+  }
   if (!retry.helps(outcome)) return null;
   const { retry_after_ms } = outcome;
   if (retry_after_ms === undefined) return own;
@@ -174,8 +177,6 @@ const isIdleOllama = (target: ResolvedTarget, outcome: Outcome): boolean =>
   target.protocol === "ollama" &&
   outcome.ok &&
   !outcome.turn.blocks.some((block) => saysSomething(block) && block.type !== "reasoning");
-
-const isBilledForNothing = (turn: ModelTurn): boolean => turn.usage.output_tokens > 0 && isEmpty(turn);
 
 /** The listeners that are given, as one sink that knows whether any of them received anything that is not void. */
 interface Hearing {

@@ -115,17 +115,15 @@ interface Refused {
 export function reservedMembers(part: JsonObject): Refused[] {
   return Object.entries(part).flatMap(([name, value]) => {
     if (name === "service_tier" && SAME_PRICE.has(value)) return [];
-    const reason = reasonFor(plain(name));
-    if (reason !== null) return [{ path: name, reason: REASONS[reason] }];
-    if (!HOLDERS.has(plain(name))) return [];
+    const kind = plain(name);
+    const reason = REFUSED.get(kind) ?? KINDS.find(([pattern]) => pattern.test(kind))?.[1];
+    if (reason !== undefined) return [{ path: name, reason: REASONS[reason] }];
+    if (!HOLDERS.has(kind)) return [];
     return partsOf(value)
       .flatMap(reservedMembers)
       .map((found) => ({ ...found, path: `${name}.${found.path}` }));
   });
 }
-
-const reasonFor = (name: string): Reason | null =>
-  REFUSED.get(name) ?? KINDS.find(([kind]) => kind.test(name))?.[1] ?? null;
 
 /** The objects in a value; of a list, those of its items. */
 function partsOf(value: Json): JsonObject[] {

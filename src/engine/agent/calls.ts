@@ -16,14 +16,7 @@ import { delegates, isRuntimeCall, runtimeStep, runtimeTools, shareOf } from "./
 import { scopedTools, toolOf } from "./skills.ts";
 import type { AgentTool } from "./spec.ts";
 import type { AgentState, OpenCall, RunState } from "./state.ts";
-import {
-  type AgentStep,
-  type CallStep,
-  type HookPurpose,
-  type PlannedCall,
-  recorded,
-  type WaitStep,
-} from "./step.ts";
+import { type AgentStep, type CallStep, type PlannedCall, recorded, type WaitStep } from "./step.ts";
 import { interruptedCall, missingParameters, unavailableTool } from "./texts.ts";
 import { afterCall, beforeCall } from "./tool-hooks.ts";
 
@@ -76,7 +69,11 @@ export function nextCallStep(
   const ask = dueAsk(asks, inFlight);
   if (room > 0) {
     if (begun.length > 0) return { type: "run_tools", calls: begun.slice(0, room) };
-    if (fresh.length > 0) return startOf(run, fresh.slice(0, room));
+    if (fresh.length > 0) {
+      // Hull records calls before it makes them.
+      const calls = fresh.slice(0, room).map(({ effect, call }) => ({ effect, call }));
+      return recorded({ type: "tools_started", run: run.spec.run_id, calls });
+    }
     if (ask !== undefined) return ask;
   }
   return inFlight.size > 0 ? { type: "busy" } : together(waits);
@@ -113,19 +110,11 @@ function dueAsk(asks: readonly AskStep[], inFlight: ReadonlySet<string>): AskSte
 
 /** What a step asks: the same text for the same question about calls with the same arguments. */
 function questionOf(step: AskStep): string {
-  if (step.type === "search_tools" || !isGranting(step.purpose)) return step.effect;
+  // The answers of these hooks may hold for the whole session.
+  if (step.type === "search_tools" || !["escalation", "host_permission"].includes(step.purpose))
+    return step.effect;
   const { tool = null, args = null } = objectOf(step.payload);
   return canonicalJson([step.purpose, tool, args]);
-}
-
-/** Whether the answer of a hook with this purpose may hold for the whole session. */
-const isGranting = (purpose: HookPurpose): boolean =>
-  purpose === "escalation" || purpose === "host_permission";
-
-/** The step that records calls before they are made. */
-function startOf({ spec }: RunState, planned: readonly PlannedCall[]): AgentStep {
-  const calls = planned.map(({ effect, call }) => ({ effect, call }));
-  return recorded({ type: "tools_started", run: spec.run_id, calls });
 }
 
 /** All that the run now waits for. Decisions of people come before answers of clients. */

@@ -32,7 +32,7 @@ export function archivedSpan(
   for (const boundary of [isUser, isNoResult]) {
     let end = wanted;
     while (end > start && end < items.length && !boundary(items[end])) end--;
-    if (hasNew(items.slice(start, end))) return { start, end };
+    if (items.slice(start, end).some(({ fresh }) => fresh)) return { start, end };
   }
   return null;
 }
@@ -46,5 +46,3 @@ export function spanBeforeLast(items: readonly CutItem[], keep_last: number): Sp
 
 const isUser = (item: CutItem | undefined): boolean => item?.role === "user";
 const isNoResult = (item: CutItem | undefined): boolean => item?.role !== "tool";
-
-const hasNew = (items: readonly CutItem[]): boolean => items.some(({ fresh }) => fresh);

@@ -328,7 +328,7 @@ export function shortenOutput(text: string, limit: number): string {
   const missing = kept.reduce((left, line) => left - line.length, middle.length);
   const keptLines = kept.length === 0 ? "" : `; ${kept.length} that look like diagnostics are kept`;
   const marker = `[hull: ${counted(missing, "character")} left out here${keptLines}]`;
-  return [withoutLastBreak(head), marker, ...kept, tail].filter((part) => part !== "").join("\n");
+  return [head.replace(/\n$/, ""), marker, ...kept, tail].filter((part) => part !== "").join("\n");
 }
 
 /** Cuts a head at the end of its last line, unless that line is most of it. */
@@ -341,5 +341,3 @@ function atLineStart(text: string): string {
   const start = text.indexOf("\n");
   return start !== -1 && start < text.length / 2 ? text.slice(start + 1) : text;
 }
-
-const withoutLastBreak = (text: string): string => (text.endsWith("\n") ? text.slice(0, -1) : text);

@@ -2,6 +2,7 @@
 import { memo } from "../../memo.ts";
 import { canonicalJson } from "../../skill/canonical.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
+import type { AgentSpec } from "./spec.ts";
 import { repeatBlocked, repeatHint, repeatSkipped } from "./texts.ts";
 
 /** For each call: its last result, and how often in a row it gave that. Serialisable. */
@@ -16,12 +17,7 @@ interface TurnCall {
   count?: number;
 }
 
-interface LoopLimits {
-  /** 0 switches detection off. */
-  warn: number;
-  block: number;
-  skip: number;
-}
+type LoopLimits = AgentSpec["loop_detect"];
 
 /** Kept, since each step of a turn asks it of every open call. */
 const hashOf = memo((args: JsonObject) => shortHash(canonicalJson(args)));

@@ -97,16 +97,9 @@ function overCeiling(policy: JsonObject | null, tool: AgentTool, args: JsonObjec
     return `${name} is blocked. ${ADVICE}`;
   const tools = textsIn(policy.tools);
   if (tools !== null && !tools.some((one) => isListed(one, tool))) return beyond(name);
-  const capabilities = policy.capabilities;
-  if (capabilities !== undefined && capabilities !== null) {
-    const allowed = objectOf(capabilities);
-    for (const [capability, ops] of Object.entries(objectOf(annotations.capabilities))) {
-      const missing = (textsIn(ops) ?? []).find((op) => !(textsIn(allowed[capability]) ?? []).includes(op));
-      if (missing !== undefined) {
-        return `${name} needs ${capability}.${missing}, which is outside of the run's capability ceiling. ${ADVICE}`;
-      }
-    }
-  }
+  const [missing] = capabilitiesBeyond(policy, annotations);
+  if (missing !== undefined)
+    return `${name} needs ${missing}, which is outside of the run's capability ceiling. ${ADVICE}`;
   const limit = rankOf(policy.side_effect_level);
   const level = rankOf(annotations.side_effect_level);
   if (limit !== -1 && (level === -1 ? LEVELS.length : level) > limit) {
@@ -122,6 +115,17 @@ function overCeiling(policy: JsonObject | null, tool: AgentTool, args: JsonObjec
       return `${name} may not touch ${outside}: it is outside of the run's workspace roots. ${ADVICE}`;
   }
   return brokenConstraint(policy.tool_arg_constraints, tool, args);
+}
+
+/** What a ceiling's `capabilities` lack of others, as `capability.operation`. A ceiling without the member has all. */
+export function capabilitiesBeyond({ capabilities }: JsonObject, own: JsonObject): string[] {
+  if (capabilities === undefined || capabilities === null) return [];
+  const allowed = objectOf(capabilities);
+  return Object.entries(objectOf(own.capabilities)).flatMap(([name, operations]) =>
+    (textsIn(operations) ?? [])
+      .filter((operation) => !(textsIn(allowed[name]) ?? []).includes(operation))
+      .map((operation) => `${name}.${operation}`),
+  );
 }
 
 function isBlockedBy(glob: string, tool: AgentTool): boolean {

@@ -304,6 +304,7 @@ export interface AgentSpec {
   turn_policy: TurnPolicy | null;
   stop_after_successful_tools: string[];
   require_successful_tools: string[];
+  /** A `warn` of 0 switches it off. */
   loop_detect: { warn: number; block: number; skip: number };
   exit_when_verified: boolean;
   token_budget: number | null;

@@ -153,7 +153,7 @@ function rank(
     const called = parts.length > 1 || parts.some((word) => own.length === 1 || !isCommon(word));
     const clear = called ? shared.length > 1 || own.length === 1 : isClear(shared, query.length);
     const reason = `shares ${shared.slice(0, 8).join(", ")}`;
-    const score = round((scores[number] ?? 0) / Math.max(rarest, 0.5));
+    const score = Math.round(((scores[number] ?? 0) / Math.max(rarest, 0.5)) * 1000) / 1000;
     const { name = "", disable_model_invocation: hidden = false } = skills[number] ?? {};
     return { name, score, reason, clear, hidden };
   };
@@ -167,8 +167,6 @@ function isClear(shared: readonly string[], words: number): boolean {
   const rare = shared.filter((word) => !isCommon(word)).length;
   return rare > 1 || (rare === 1 && shared.length > 1 && shared.length >= COVERED * words);
 }
-
-const round = (score: number): number => Math.round(score * 1000) / 1000;
 
 function has({ postings }: WordIndex, word: string, number: number): boolean {
   const list = postings.get(word) ?? [];

@@ -1,7 +1,7 @@
 /** Finds where a capability policy asks for more than a ceiling allows. Pure. */
-import { objectOf, textsIn } from "../../skill/json.ts";
+import { textsIn } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
-import { isWithin, normalised, rankOf } from "../agent/policy.ts";
+import { capabilitiesBeyond, isWithin, normalised, rankOf } from "../agent/policy.ts";
 
 /**
  * @param own the policy that asks; only what it names is compared
@@ -13,7 +13,7 @@ export function exceeds(ceiling: JsonObject, own: JsonObject, tools: readonly st
     ...toolsBeyond(ceiling, own, tools),
     ...levelBeyond(ceiling, own),
     ...foldersBeyond(ceiling, own),
-    ...capabilitiesBeyond(ceiling, own),
+    ...capabilitiesBeyond(ceiling, own).map((operation) => `the capability ${operation} is not allowed`),
     ...depthBeyond(ceiling, own),
   ];
 }
@@ -39,16 +39,6 @@ function foldersBeyond(ceiling: JsonObject, own: JsonObject): string[] {
     (folder) => !roots.some((root) => isWithin(normalised(folder), root)),
   );
   return beyond.map((folder) => `the folder ${folder} is outside of ${namesOf(roots)}`);
-}
-
-function capabilitiesBeyond({ capabilities }: JsonObject, own: JsonObject): string[] {
-  if (capabilities === undefined || capabilities === null) return [];
-  const allowed = objectOf(capabilities);
-  return Object.entries(objectOf(own.capabilities)).flatMap(([name, operations]) =>
-    (textsIn(operations) ?? [])
-      .filter((operation) => !(textsIn(allowed[name]) ?? []).includes(operation))
-      .map((operation) => `the capability ${name}.${operation} is not allowed`),
-  );
 }
 
 function depthBeyond({ recursion_limit: most }: JsonObject, { recursion_limit: depth }: JsonObject) {

@@ -115,7 +115,7 @@ export function codeCommand(
   const end = endOf(given);
   const [skill] = modules;
   const own = name === "litellm_code_execution" && modules.length === 1 && skill !== undefined;
-  const copied = own ? `${copyOf(skill, `${folder}/${copyName(skill)}`)}\n` : "";
+  const copied = own ? `${copyOf(skill, `${folder}/${skill.slice(skill.lastIndexOf("/") + 1)}`)}\n` : "";
   const path =
     modules.length === 0 ? "" : `export PYTHONPATH='${modules.join(":")}'"\${PYTHONPATH:+:$PYTHONPATH}"\n`;
   const session = `python3 "$HULL_PYTHON_SESSION" '${folder}/${PYTHON_STATE}'`;
@@ -125,9 +125,6 @@ export function codeCommand(
 /** Commands that make a writable copy of the skill, once, and start Python in it. Used if a request has exactly one skill. */
 const copyOf = (skill: string, copy: string): string =>
   `[ -e '${copy}' ] || { cp -R '${skill}' '${copy}' && chmod -R u+w '${copy}'; }; cd '${copy}'`;
-
-/** The name of the copy's folder in the work folder. @param skill path of the skill's folder */
-const copyName = (skill: string): string => skill.slice(skill.lastIndexOf("/") + 1);
 
 /** The copy's initial files: SHA-256 by path. Empty unless there is exactly one skill. @param skills all skills of the run */
 export function copiesOf(

@@ -1,7 +1,7 @@
 /** The download of a skill: its SKILL.md if there is nothing else, else a zip of its folder. */
 import { sha256 } from "../../bytes.ts";
 import { Internal } from "../../errors.ts";
-import { readBytes, type SkillRegistry } from "../../registry/published.ts";
+import { readBytes } from "../../registry/published.ts";
 import { skillFileName } from "../../skill/file-text.ts";
 import type { BundledFile, SkillRecord } from "../../skill/manifest.ts";
 import { readTar } from "../../skill/tar.ts";
@@ -36,7 +36,8 @@ export async function zipOf(
   const known = new Map(packed.map(({ path, bytes }) => [path, bytes]));
   const own = skillFileName(files.map(({ path }) => path));
   const members = files.map(async (file) => {
-    const bytes = known.get(file.path) ?? (await servedFile(deployment.registry, record, file));
+    const served = file.path === manifest.serve;
+    const bytes = known.get(file.path) ?? (served ? await deployment.registry.file(record, file) : null);
     return { path: file.path === own ? "SKILL.md" : file.path, mode: file.mode, bytes };
   });
   const found = await Promise.all(members);
@@ -44,9 +45,6 @@ export async function zipOf(
     throw new Internal({ cause: `${manifest.slug} lacks files` });
   return packZip(found.flatMap(({ bytes, ...file }) => (bytes === null ? [] : [{ ...file, bytes }])));
 }
-
-const servedFile = (registry: SkillRegistry, record: SkillRecord, file: BundledFile) =>
-  file.path === record.manifest.serve ? registry.file(record, file) : null;
 
 /** SHA-256 of that zip, which an isolate caches. @param version of the skill */
 export async function zipDigest(

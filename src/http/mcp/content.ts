@@ -29,8 +29,10 @@ export async function contentOf(
   const mime = response.headers.get("content-type") ?? "application/octet-stream";
   const filename = filenameIn(response.headers.get("content-disposition"));
   const { held, rest } = await head(response.body);
-  const several = asFile && filename === null && rest === null ? severalFiles(held) : null;
-  if (several !== null) return severalContents(exchange, several);
+  if (asFile && filename === null && rest === null) {
+    const several = severalShape.safeParse(parsedFile(held));
+    if (several.success) return severalContents(exchange, several.data);
+  }
   const note = decoded(response.headers.get("x-hull-note") ?? "");
   const content = await contentItem(exchange, { mime, filename, body: rest ?? held, file: asFile });
   return note === "" ? [content] : [{ type: "text", text: note }, content];
@@ -127,10 +129,6 @@ function linkTo(
 }
 
 const severalShape = z.lazy(filesDocument);
-
-function severalFiles(body: Uint8Array): FilesDocument | null {
-  return severalShape.safeParse(parsedFile(body)).data ?? null;
-}
 
 async function severalContents(exchange: Exchange, { note, files }: FilesDocument): Promise<JsonObject[]> {
   const contents: JsonObject[] = note.trim() === "" ? [] : [{ type: "text", text: note }];

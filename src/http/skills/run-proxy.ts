@@ -1,6 +1,6 @@
 /** Runs a proxy skill: sends the call to an upstream and returns its answer, both as streams. */
 
-import { streamFrom } from "../../bytes.ts";
+import { streamFrom, utf8 } from "../../bytes.ts";
 import { UnsupportedMediaType } from "../../errors/request.ts";
 import {
   ClientClosedRequest,
@@ -8,7 +8,7 @@ import {
   UpstreamTimeout,
   UpstreamUnreachable,
 } from "../../errors/run.ts";
-import { causeOf, type HullError, Internal, toHullError } from "../../errors.ts";
+import { causeOf, Internal, toHullError } from "../../errors.ts";
 import { Redactor } from "../../redact.ts";
 import { formatEvent } from "../../run/events.ts";
 import { isActive } from "../../run/output-files.ts";
@@ -178,11 +178,9 @@ async function passDown(
   const length = coded ? null : upstream.headers.get("content-length");
   if (length !== null) return reader.stream().pipeThrough(new FixedLengthStream(Number(length)));
   if ((upstream.headers.get("content-type") ?? "").startsWith("text/event-stream")) {
-    return reader.stream((fault) => errorEvent(toHullError(fault), context));
+    return reader.stream((fault) =>
+      utf8(`\n\n${formatEvent(problemOf(toHullError(fault), context), "error")}`),
+    );
   }
   return reader.hold();
-}
-
-function errorEvent(error: HullError, context: RequestContext): Uint8Array {
-  return new TextEncoder().encode(`\n\n${formatEvent(problemOf(error, context), "error")}`);
 }

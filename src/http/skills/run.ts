@@ -8,7 +8,7 @@ import { NotAcceptable } from "../../errors/request.ts";
 import { lazily } from "../../lazily.ts";
 import { takesAnyFile } from "../../run/agent/workspace-option.ts";
 import type { RunEvent } from "../../run/events.ts";
-import type { RunHandle, RunInput, RunOutput } from "../../run/handle.ts";
+import type { RunInput } from "../../run/handle.ts";
 import { holdFiles, userParts } from "../../run/llm-input.ts";
 import { hasEffects, runMode } from "../../run/mode.ts";
 import { takeSlot } from "../../run/slot.ts";
@@ -94,7 +94,10 @@ async function callAlone(
   return answerCall(context, form, call, {
     name: mode === "static-file" ? null : slug,
     about: { skill: slug, mode },
-    run: (handle) => whileInput({ work: perform({ ...handle, record, digest, input }), state }),
+    run(handle) {
+      const run = { ...handle, record, digest, input };
+      return whileInput({ work: mode === "static-file" ? streamStatic(run) : runMode(run), state });
+    },
     done: (output) => ({ ...output?.done, duration_ms: context.durationMs, ...context.timings }),
     begin: (execution) => whileInput({ work: began(context, call, execution, asked), state }),
     watch,
@@ -119,9 +122,6 @@ const sessionIn = ({ url }: Request): string | null =>
 
 const NO_FILES_IN_SESSION =
   "A skill without workspace tools takes no files together with session_id. Send the text alone, or leave session_id out.";
-
-const perform = (handle: RunHandle): Promise<RunOutput> =>
-  handle.record.manifest.mode === "static-file" ? streamStatic(handle) : runMode(handle);
 
 const WHOLE: AnswerForm = { later: false, events: false, wait: null };
 

@@ -85,7 +85,8 @@ async function drive(
   const shown = containerOf(run, outcome, { legacy, isUsed });
   const all =
     params?.includes_files === true ? { _litellm_generated_files: await withBytes(run.container, made) } : {};
-  const stop = stopOf(outcome);
+  const stop =
+    outcome.calls.length > 0 ? "tool_use" : anthropicStop({ stop_reason: outcome.stop, blocks: [] });
   const warnings = [...outcome.warnings, ...notStored(turns.lacking, turns.lackingMore)];
   const refused = stop === "refusal" ? stopDetails({ ...turns.last, stop_reason: stop }) : null;
   const further = asJson({
@@ -185,9 +186,6 @@ class ShownTurns implements AgentListener {
     this.reported.catch(() => {});
   }
 }
-
-const stopOf = ({ stop, calls }: AgentOutcome): string =>
-  calls.length > 0 ? "tool_use" : anthropicStop({ stop_reason: stop, blocks: [] });
 
 function usageOf({ excludesCached }: AgentRun, { run }: AgentOutcome, executions: number): JsonObject {
   const counts = { web_search_requests: 0, web_fetch_requests: 0, code_execution_requests: executions };

@@ -38,11 +38,6 @@ export async function pageOf(context: RequestContext, query: URLSearchParams): P
   throw new BadRequest({ detail, param: "page" });
 }
 
-/** The `next_page` for the position of a page's last item. */
-async function cursorAt(context: RequestContext, position: number): Promise<string> {
-  return `page_${position}_${await sealOf(context, position)}`;
-}
-
 /** The answer with a page of rows. @param positionOf where a row stands in the list */
 export async function pageAnswer<T>(
   context: RequestContext,
@@ -54,7 +49,8 @@ export async function pageAnswer<T>(
   const data = rows.map((row) => shown(row, dialect));
   if (dialect === "openai") return jsonNow(openaiPage({ data, has_more }));
   const last = rows.at(-1);
-  const next_page = has_more && last !== undefined ? await cursorAt(context, positionOf(last)) : null;
+  const at = has_more && last !== undefined ? positionOf(last) : null;
+  const next_page = at === null ? null : `page_${at}_${await sealOf(context, at)}`;
   return jsonNow(dialect === "anthropic" ? { data, next_page } : { data, has_more, next_page });
 }
 

@@ -45,11 +45,11 @@ function chain(provider: string, user: RuleSet, shipped: RuleSet): string[] {
 function find(side: RuleSet, provider: string, id: string): CapabilityRule | undefined {
   return side.rules
     .get(provider)
-    ?.find((rule) => modelMatches(rule.model_match, id) && versionFits(rule, id));
-}
-
-function versionFits({ version_min }: CapabilityRule, id: string): boolean {
-  return version_min === undefined || isAtLeast(modelVersion(id), version_min);
+    ?.find(
+      ({ model_match, version_min }) =>
+        modelMatches(model_match, id) &&
+        (version_min === undefined || isAtLeast(modelVersion(id), version_min)),
+    );
 }
 
 /** @param hidden the shipped rule that this one hides, or this one */

@@ -108,7 +108,7 @@ async function keep(
   made: MadeTools,
   draft: ToolDraft,
   script: SourceFile,
-  { tier, reason, module, start }: MadeHandler | ProcessHandler,
+  { tier, reason, module, start }: ProcessHandler,
   hash: Hash,
 ): Promise<SkillTool> {
   const sha256 = module === undefined ? undefined : await hash(module);
@@ -147,13 +147,7 @@ export function chosen(
 
 const isModule = (path: string): boolean => /\.(?:m?js|m?ts)$/.test(path);
 
-interface ProcessHandler {
-  tier: "runner";
-  reason?: string;
-  module?: undefined;
-  start?: undefined;
-  warnings?: undefined;
-}
+type ProcessHandler = Pick<MadeHandler, "tier"> & Partial<MadeHandler>;
 
 /** Programs of other languages: by their file ending, or as an executable that names its interpreter. */
 function processHandler(
@@ -175,7 +169,7 @@ function processHandler(
   return { faults: [{ code: "handler_start", message, hint }] };
 }
 
-function sizeFaults({ module }: MadeHandler | ProcessHandler): ModuleFault[] {
+function sizeFaults({ module }: ProcessHandler): ModuleFault[] {
   if (module === undefined || module.length <= MAX_MODULE_BYTES) return [];
   const message = `The handler has ${module.length} bytes with all that it imports; an isolate takes at most ${MAX_MODULE_BYTES}.`;
   return [{ code: "handler_too_large", message, hint: 'Import less, or set "x-tier": "runner".' }];

@@ -6,14 +6,11 @@ import { type ExecutionClient, executionOf } from "../../execution-client.ts";
 
 export const newDigits = (): string => crypto.randomUUID().replaceAll("-", "");
 
-/** The owner of a response: the tenant. */
-const ownerOf = ({ tenant }: RequestContext): string => `${tenant}/`;
-
-/** @throws CallNotFound for an id that is not a response's */
+/** The owner of a response is the tenant. @throws CallNotFound for an id that is not a response's */
 export function responseExecution(context: RequestContext, id: string): ExecutionClient {
   const digits = /^resp_([0-9a-f]{32})$/.exec(id)?.[1];
   if (digits === undefined) throw new CallNotFound({ what: "response", id });
-  return executionOf(context, `ex_${digits}`, ownerOf(context));
+  return executionOf(context, `ex_${digits}`, `${context.tenant}/`);
 }
 
 /** The id of the response that made an item, which is part of the item's id; empty: no response made it. */
