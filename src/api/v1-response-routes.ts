@@ -123,8 +123,8 @@ export const V1_RESPONSE_OPERATIONS = {
   createConversationItems: operation("Appends items to a conversation", PAGE, {
     body: body(newItemsBody),
   }),
-  getConversationItem: operation("An item of a conversation", object({ id: TEXT, type: TEXT }), {}),
-  deleteConversationItem: operation("Removes an item of a conversation", CONVERSATION, {}),
+  getConversationItem: operation("An item of a conversation", object({ id: TEXT, type: TEXT })),
+  deleteConversationItem: operation("Removes an item of a conversation", CONVERSATION),
   listContainers: operation("The tenant's containers, the newest first", PAGE, {
     parameters: [...PAGING, query("name", "Only containers of this name.", TEXT)],
   }),
@@ -147,7 +147,7 @@ export const V1_RESPONSE_OPERATIONS = {
       },
     },
   }),
-  getContainerFile: operation("What is known of a container's file", FILE, {}),
+  getContainerFile: operation("What is known of a container's file", FILE),
   deleteContainerFile: operation("Removes a container's file", GONE, {
     answers: { 204: answer("It is removed", null) },
   }),

@@ -112,7 +112,7 @@ function answered(text: string, error: { title: string; detail: string } | null)
 function stepsOf(
   api: Api,
   { id, session }: Pick<RunEntry, "id" | "session">,
-  query: Asked["query"],
+  query: NonNullable<Asked["query"]>,
 ): Promise<RunSteps> {
   return session === null
     ? asked(api, "traceExecution", { params: { id }, query })
