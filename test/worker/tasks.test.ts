@@ -454,6 +454,18 @@ describe("a task with a graph", () => {
     expect(await codeOf(await client.fetch(child_run_path))).toEqual([404, "not_found"]);
   });
 
+  it("does not begin again for the key of a request whose task was removed", async () => {
+    const headers = { "idempotency-key": "removed-graph" };
+    const asked = (task: string) => post("/tasks", { task, graph: two, options: { provider: "mock" } }, headers);
+    const { id } = await (await asked("Do it.")).json<{ id: string }>();
+    await wait(id);
+    expect((await client.fetch(`/sessions/${id}`, { method: "DELETE" })).status).toBe(204);
+    expect([await codeOf(await asked("Do it.")), await codeOf(await asked("Else."))]).toEqual([
+      [404, "not_found"],
+      [422, "idempotency_key_reused"],
+    ]);
+  });
+
   it("ends with its parent run", async () => {
     const path = await session();
     const asked = { tools: [ASK], mock: RESTING.options.mock, tool_format: "native" };

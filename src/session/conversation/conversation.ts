@@ -141,7 +141,7 @@ export class Conversation {
     if (row?.state !== "deleted" || row.request_hash === null || isBeingMade(this.#store, row)) return;
     if (!isKeyed(row.request_hash) || nameIn(row.request_hash) !== nameIn(made)) return;
     if (row.request_hash !== made) throw new IdempotencyKeyReused({ key: nameIn(made) });
-    throw new CallNotFound({ what: "session", id: row.id });
+    throw new CallNotFound({ what: "session that this Idempotency-Key made", id: "" });
   }
 
   #existing({ tenant, id }: SessionCaller): SessionRow | null {
@@ -153,7 +153,7 @@ export class Conversation {
    * Creates the session unless it exists. To wait until its row is on its way to the list, call `listing.noted`.
    * @param index `false`: the caller calls `listing.write`, or the row is written with that of the first run
    * @throws SessionExists
-   * @throws CallNotFound if the request in `fork` made a session that is removed and does not come back
+   * @throws CallNotFound if the request of `request_hash` made a session that is removed and does not come back
    */
   async open(
     { tenant, id }: SessionCaller,
@@ -162,7 +162,7 @@ export class Conversation {
   ): Promise<boolean> {
     const before = this.#store.session();
     if (before !== null && isBeingMade(this.#store, before, fork)) throw new SessionExists({ session: id });
-    if (fork !== undefined) this.checkRemoved(fork);
+    if (request_hash !== null) this.checkRemoved(request_hash);
     // Clearing a removed session may leave the mark of its request, which the second pass clears.
     for (let row = before; row?.state === "deleted"; row = this.#store.session()) await this.#clear(row);
     const known = this.#store.session();

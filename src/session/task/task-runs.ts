@@ -17,7 +17,7 @@ import { forkInto } from "../conversation/fork.ts";
 import { compaction } from "../conversation/manual-compaction.ts";
 import type { SessionCaller } from "../conversation/rpc.ts";
 import type { ConversationStore } from "../conversation/store.ts";
-import type { NamedRequest } from "../named-request.ts";
+import { type NamedRequest, nameAndContent } from "../named-request.ts";
 import { type AskAbove, checkBelow } from "./lineage.ts";
 import type { TaskOperations, TaskWork } from "./rpc.ts";
 import type { Cycle, TaskRow } from "./store.ts";
@@ -70,7 +70,8 @@ export class TaskRuns {
     const { log } = conversation;
     const { run_id: run } = "agent" in work ? work.agent : work.workflow;
     const parent_id = asked.parent?.session_id ?? null;
-    const request_hash = imported === null ? null : (request?.name ?? run);
+    const unnamed = imported === null ? null : run;
+    const request_hash = request === null ? unnamed : nameAndContent(request);
     const of = { metadata: {}, request_hash, parent_id };
     const created = await conversation.open(caller, { ...of, imported }, false);
     await conversation.ready(caller);
