@@ -21,13 +21,20 @@ export function proxySettings({ manifest, uploaded_by }: SkillRecord): ProxySett
   return { ...proxy, forward_headers: allowed(forward_headers), return_headers: allowed(return_headers) };
 }
 
-/** The upstream URL: the manifest's, with the caller's query added. A caller cannot change what the manifest sets. */
+/**
+ * The upstream URL: the manifest's, with the caller's query added as it was written. A caller cannot change what the
+ * manifest sets.
+ */
 export function upstreamUrl(proxy: ProxySettings, variables: SentVariables, requestUrl: string): URL {
   const url = new URL(variables.fill(proxy.url, encodeURIComponent));
   const own = new Set(url.searchParams.keys());
-  for (const [name, value] of new URL(requestUrl).searchParams) {
-    if (!own.has(name)) url.searchParams.append(name, value);
-  }
+  const setsOwn = (pair: string): boolean =>
+    [...new URLSearchParams(pair).keys()].some((name) => own.has(name));
+  // To some servers a ; separates as & does.
+  const asked = new URL(requestUrl).search.slice(1).replaceAll(";", "%3B").split("&");
+  const added = asked.filter((pair) => pair !== "" && !setsOwn(pair));
+  const kept = url.search === "" ? [] : [url.search.slice(1)];
+  url.search = [...kept, ...added].join("&");
   return url;
 }
 
