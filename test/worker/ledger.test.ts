@@ -328,6 +328,13 @@ describe("soft ledgers", () => {
     });
     expect((await ledger().reserve(wish({ account, prompt_cost: 0 }))).refused).not.toBeNull();
     expect((await ledger().reserve(wish({ account: "session:s2" }))).refused).toBeNull();
+    const unpriced = { account, prompt_cost: null, cost: null };
+    expect((await ledger().reserve(wish(unpriced))).refused).toMatchObject({
+      scope: account,
+      requested: null,
+    });
+    expect((await ledger().reserve(wish({ ...unpriced, unknown_price: "allow" }))).refused).toBeNull();
+    expect((await ledger().reserve(wish({ ...unpriced, account: "session:s2" }))).refused).toBeNull();
     expect((await ledger().policy()).policy).toMatchObject({ hard: false, soft: true });
     expect((await ledger().putAccount(account, null)).policy.soft).toBe(false);
   });

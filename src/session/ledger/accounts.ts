@@ -54,13 +54,14 @@ export class Accounts {
   }
 
   /**
-   * Refuses a call if the budget is used up, or if the prompt alone would use it up. Calls of unknown price are not
-   * checked.
+   * Refuses a call if the budget is used up, or if the prompt alone would use it up, and a call of unknown price, unless
+   * such calls are allowed.
    */
-  refusalOf({ account, prompt_cost }: ReserveRequest): Refusal | null {
-    if (account === null || prompt_cost === null) return null;
+  refusalOf({ account, prompt_cost, unknown_price }: ReserveRequest): Refusal | null {
+    if (account === null || (prompt_cost === null && unknown_price === "allow")) return null;
     const { max_cost, cost } = this.get(account);
-    if (max_cost === null || (cost < max_cost && cost + prompt_cost <= max_cost)) return null;
+    if (max_cost === null) return null;
+    if (prompt_cost !== null && cost < max_cost && cost + prompt_cost <= max_cost) return null;
     return {
       budget: "soft",
       scope: account.startsWith("session:") ? account : "caller",
