@@ -19,7 +19,19 @@ export const workspaceToolsShape = z.lazy(() =>
      */
     network: z._default(
       z.union(
-        [z.boolean(), z.array(z.string().check(z.regex(/^(?:\*\.)?[a-z0-9-]+(?:\.[a-z0-9-]+)*$/i)))],
+        [
+          z.boolean(),
+          z.array(
+            z
+              .string()
+              .check(
+                z.regex(
+                  /^(?:\*\.)?[a-z0-9-]+(?:\.[a-z0-9-]+)*$/i,
+                  'must be a host such as "api.example.com" or "*.example.com"',
+                ),
+              ),
+          ),
+        ],
         'must be true, false or a list of hosts such as "api.example.com" and "*.example.com"',
       ),
       false,
@@ -48,7 +60,7 @@ export const workspaceToolsShape = z.lazy(() =>
 
 /** Whether commands may reach a host, or all hosts of a pattern such as `*.example.com`. @param network of the settings */
 export const reaches = (network: boolean | readonly string[], host: string): boolean =>
-  typeof network === "boolean" ? network : network.some((own) => covers(own, host));
+  typeof network === "boolean" ? network : network.some((own) => covers(own.toLowerCase(), host.toLowerCase()));
 
 /** Whether the entry `own` includes every host that `host` means. */
 const covers = (own: string, host: string): boolean =>

@@ -41,6 +41,7 @@ describe("network_policy", () => {
     [true, allowlist("a.example.com"), { hosts: ["a.example.com"] }],
     [["*.example.com"], allowlist("a.example.com"), { hosts: ["a.example.com"] }],
     [["*.example.com"], allowlist("*.a.example.com"), { hosts: ["*.a.example.com"] }],
+    [["*.Example.com"], allowlist("a.example.COM"), { hosts: ["a.example.com"] }],
   ])("of a deployment with %j and a request with %j is %j", async (network, policy, expected) => {
     const response = await respond(clientWith(network), policy);
     expect(await response.json()).toMatchObject({ status: "completed" });
