@@ -63,7 +63,10 @@ export function createApp(): App {
         failure(error, context, path),
       );
       complete(response, context, path);
-      return request.method === "HEAD" ? new Response(null, response) : response;
+      if (request.method !== "HEAD") return response;
+      // Nobody reads the body, so what makes it must end: a stream of events would otherwise last for ever.
+      if (response.body !== null) context.background(response.body.cancel());
+      return new Response(null, response);
     },
   };
 }

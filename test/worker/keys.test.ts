@@ -164,6 +164,17 @@ describe("an API key", () => {
     vi.useRealTimers();
   });
 
+  it("attack: a HEAD of a stream of events leaves nothing that goes on for it", async () => {
+    const { key } = await make("acme", "invoke");
+    const headers = bearer(key);
+    await keyed.fetch("/sessions", { method: "POST", headers, body: JSON.stringify({ id: "looked-at" }) });
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    const answer = await keyed.stream("/sessions/looked-at/events", { method: "HEAD", headers });
+    expect([answer.status, answer.body]).toEqual([200, null]);
+    await expect.poll(() => vi.getTimerCount()).toBe(0);
+    vi.useRealTimers();
+  });
+
   it("attack: revoked here stays refused, whatever a read that began before says", async () => {
     const made = await make("acme", "invoke");
     expect((await run(made.key)).status).toBe(200);
