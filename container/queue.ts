@@ -62,11 +62,13 @@ export class AdmissionQueue {
   }
 
   /**
-   * A slot now, or a place in the queue. `limit`: the most simultaneous runs of this skill.
+   * A slot now, or a place in the queue. `limit`: the most simultaneous runs of this skill. Executions without a limit count
+   * for none: other things that run may have the skill's name.
    * @throws Refused 503 `runner_busy`, 429 `concurrency_limited`, or the reason with which the queue was closed
    */
-  enter(skill: string, limit: number | undefined): Slot | Waiting {
+  enter(name: string, limit: number | undefined): Slot | Waiting {
     if (this.#closed !== null) throw this.#closed;
+    const skill = limit === undefined ? "" : name;
     const atLimit = limit !== undefined && (this.#load.get(skill) ?? 0) >= limit;
     if (!atLimit && this.#line.length === 0 && this.#running < this.#options.concurrency) {
       this.#count(skill, 1);

@@ -42,7 +42,7 @@ export interface ExecutionRequest {
 /** The spec of one execution; `null` if the skill has no files to run. */
 export function executionSpec(request: ExecutionRequest): ExecutionSpec | null {
   const { settings } = request;
-  const { manifest, pack } = request.record;
+  const { manifest, pack, stored } = request.record;
   if (pack === null) return null;
   const variables = request.variables ?? manifest.tool_env;
   return {
@@ -58,7 +58,8 @@ export function executionSpec(request: ExecutionRequest): ExecutionSpec | null {
     grace_ms: settings.grace_ms,
     limits: {
       max_output_bytes: request.maxOutputBytes,
-      ...(manifest.mode === "script" && manifest.concurrency !== undefined
+      // Every tenant may store a skill of any name, which would count with the skill that has the name as its address.
+      ...(manifest.mode === "script" && manifest.concurrency !== undefined && stored !== true
         ? { concurrency: manifest.concurrency }
         : {}),
     },

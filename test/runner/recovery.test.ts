@@ -307,7 +307,13 @@ describe("load", () => {
         expect(await flood(runner, 5, 3)).toEqual({ ok: 2, runner_busy: 3 });
         const one = { skill: "one", limits: { max_output_bytes: 1000, concurrency: 1 } };
         expect(await flood(runner, 19, 18, one)).toEqual({ ok: 1, concurrency_limited: 18 });
-        expect((await run(runner, files, { argv: ["echo", "x"] })).stdout.toString()).toBe("x\n");
+        // What has the skill's name, but no limit, does not count for it.
+        const gate = join(await mkdtemp(join(dir, "gate-")), "open");
+        const argv = ["sh", "-c", 'until [ -e "$0" ]; do sleep 0.1; done', gate];
+        const other = run(runner, files, { argv, skill: one.skill });
+        const asked = await run(runner, files, { ...one, argv: ["echo", "x"] }).finally(() => writeFile(gate, ""));
+        expect(asked.stdout.toString()).toBe("x\n");
+        await other;
         const metrics = await (await fetch(`${runner.url}/metrics`)).text();
         expect(metrics).toMatch(/^hull_runner_refusals_total\{code="runner_busy"\} 3$/m);
         expect(metrics).toMatch(/^hull_runner_refusals_total\{code="concurrency_limited"\} 18$/m);
