@@ -70,6 +70,12 @@ describe("a trace", () => {
     const trace = await (await keyed.fetch(`/sessions/cut/runs/${run_id}/trace`)).text();
     expect(trace.split("x".repeat(1000)).length).toBeGreaterThan(40);
     expect(trace).not.toContain("canary");
+    const alone = { prompt: across, options: { ...MOCK, mock: [{ text: across }] } };
+    const begun = await (await keyed.post("/runs?wait=none", alone)).json<{ id: string }>();
+    await (await keyed.fetch(`/executions/${begun.id}/result`)).text();
+    const ofCall = await (await keyed.fetch(`/executions/${begun.id}/trace`)).text();
+    expect(ofCall.split("x".repeat(1000)).length).toBeGreaterThan(30);
+    expect(ofCall).not.toContain("canary");
   });
 
   it("of an execution is visible only to its caller", async () => {

@@ -211,11 +211,10 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
   steps(caller: string, page: { after: number; limit: number }): string | null {
     const known = this.#known(caller);
     if (known === null) return null;
-    const trace: RunTrace = {
-      ...tracePage(this.#store.records(), page),
-      recovered: known.run.recoveries > 0,
-    };
-    return JSON.stringify(this.log.answered(trace));
+    // As for a run of a session: a secret that is cut off could no longer be found.
+    const records = Array.from(this.#store.records(), (record) => this.log.answered(record));
+    const trace: RunTrace = { ...tracePage(records, page), recovered: known.run.recoveries > 0 };
+    return JSON.stringify(trace);
   }
 
   async input(caller: string): Promise<Uint8Array | ReadableStream<Uint8Array> | null> {
