@@ -1,7 +1,7 @@
 /** The runner secret and what it permits. */
 import { createHmac, createSecretKey, hash, type KeyObject, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import { readTicket, type TicketSubject } from "../src/tool/protocol.ts";
+import { type ReadTicket, readTicket, type TicketSubject } from "../src/tool/protocol.ts";
 import { Refused } from "./refusal.ts";
 
 /** Shortest secret accepted, in characters. */
@@ -37,20 +37,31 @@ export class Auth {
   }
 
   /**
-   * Checks the Bearer ticket of a request. `specDigest` is the SHA-256 (hex) of an execution's spec JSON, else "".
-   * Synchronous, because Node's own HMAC is faster than Web Crypto with its thread pool.
+   * The Bearer ticket of a request, which is genuine. Synchronous, because Node's own HMAC is faster than Web Crypto with
+   * its thread pool.
    * @throws Refused 401
    */
-  permit(request: IncomingMessage, subject: TicketSubject, specDigest = ""): void {
+  ticketOf(request: IncomingMessage): ReadTicket {
     const ticket = readTicket(bearer(request));
-    if (this.#key !== null && ticket !== null) {
-      const mac = createHmac("sha256", this.#key).update(ticket.signed).digest();
-      const genuine = mac.length === ticket.mac.length && timingSafeEqual(mac, ticket.mac);
-      if (genuine && ticket.permits(subject, specDigest, Date.now())) return;
-    }
-    throw new Refused("unauthenticated", "The ticket is missing, expired or for something else.");
+    if (this.#key === null || ticket === null) throw notPermitted();
+    const mac = createHmac("sha256", this.#key).update(ticket.signed).digest();
+    if (mac.length !== ticket.mac.length || !timingSafeEqual(mac, ticket.mac)) throw notPermitted();
+    return ticket;
+  }
+
+  /** Checks the ticket of a request that has no spec. @throws Refused 401 */
+  permit(request: IncomingMessage, subject: TicketSubject): void {
+    checkTicket(this.ticketOf(request), subject, "");
   }
 }
+
+/** Whether a ticket permits this now. `specDigest` is the SHA-256 (hex) of an execution's spec JSON. @throws Refused 401 */
+export function checkTicket(ticket: ReadTicket, subject: TicketSubject, specDigest: string): void {
+  if (!ticket.permits(subject, specDigest, Date.now())) throw notPermitted();
+}
+
+const notPermitted = (): Refused =>
+  new Refused("unauthenticated", "The ticket is missing, expired or for something else.");
 
 function bearer(request: IncomingMessage): string {
   const header = request.headers.authorization;

@@ -7,7 +7,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { firstOf } from "../src/cut.ts";
 import { type ExecutionSpec, executionSpec } from "../src/tool/protocol.ts";
-import type { Auth } from "./auth.ts";
+import { type Auth, checkTicket } from "./auth.ts";
 import { checkOptedIn, plainName } from "./environment.ts";
 import type { Execution, Input } from "./execution.ts";
 import type { Executions } from "./executions.ts";
@@ -35,11 +35,13 @@ export async function submit(
   response: ServerResponse,
 ): Promise<void> {
   const { auth, executions } = services;
+  // Before anything of the body is read: whoever reaches the port could fill the runner's memory with it.
+  const ticket = auth.ticketOf(request);
   const body = new MultipartBody(request, response);
   const specText = await body.spec();
   const spec = parseSpec(specText);
   const specDigest = createHash("sha256").update(specText).digest("hex");
-  auth.permit(request, `execution:${spec.id}`, specDigest);
+  checkTicket(ticket, `execution:${spec.id}`, specDigest);
   if (spec.workspace !== undefined) await executions.vacated(spec.workspace.id);
 
   const known = executions.specDigestOf(spec.id);

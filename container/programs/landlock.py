@@ -85,7 +85,7 @@ def restrict_self(ruleset):
 
 def in_thread(work):
     # The restriction of a thread does not affect the thread that started it.
-    import _thread
+    import _thread, errno
     done, outcome = _thread.allocate_lock(), []
     def body():
         try:
@@ -95,7 +95,10 @@ def in_thread(work):
         finally:
             done.release()
     done.acquire()
-    _thread.start_new_thread(body, ())
+    try:
+        _thread.start_new_thread(body, ())
+    except RuntimeError:
+        raise OSError(errno.EAGAIN, "no thread")
     done.acquire()
     value, error = outcome[0]
     if error is not None:

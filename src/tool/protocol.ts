@@ -393,7 +393,7 @@ export async function signTicket(
 }
 
 /** A parsed ticket whose MAC is not checked yet. */
-interface ReadTicket {
+export interface ReadTicket {
   /** The bytes that the MAC covers. */
   signed: Uint8Array<ArrayBuffer>;
   mac: Uint8Array<ArrayBuffer>;

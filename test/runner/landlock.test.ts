@@ -1,8 +1,10 @@
 /** What executions of one uid cannot reach: each other's files, memory, environment and signals. */
+import { execFileSync } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { programSource } from "../../container/program-source.ts";
 import type { HandlerNote } from "../../src/tool/handler/call.ts";
 import { runExecution } from "../../src/tool/runner-client.ts";
 import { callScript } from "../support/handler-call.ts";
@@ -210,4 +212,19 @@ describe.runIf(possible).each([
     const { status } = await run(runner, files, { argv: ["./not-there"] });
     expect(status.cause).toBe("command_not_found");
   });
+});
+
+test("a process that gets no thread, because there are too many processes, was not started", () => {
+  const code = `
+import _thread, errno
+def refused(*_):
+    raise RuntimeError("can't start new thread")
+_thread.start_new_thread = refused
+try:
+    in_thread(print)
+except OSError as error:
+    print(errno.errorcode[error.errno])
+`;
+  const text = programSource("landlock.py") + code;
+  expect(execFileSync("python3", ["-c", text]).toString().trim()).toBe("EAGAIN");
 });

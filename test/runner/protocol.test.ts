@@ -1,13 +1,15 @@
 /** Tickets, bundles, ids. */
 import { spawn } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
+import { once } from "node:events";
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { request } from "node:http";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { Bundles } from "../../container/bundles.ts";
 import { removeTree } from "../../container/tree.ts";
 import { encodeMultipart } from "../../src/tool/multipart.ts";
@@ -70,6 +72,15 @@ describe("tickets", () => {
   test.each(cases)("%s is 401", async (_, ticket) => {
     expect(await post(value, await ticket())).toEqual({ status: 401, code: "unauthenticated" });
   });
+  test("attack: without a genuine one the answer does not wait for a body", async () => {
+    const headers = { "content-type": "multipart/form-data; boundary=b", authorization: "Bearer x.y" };
+    const asked = request(`${runner.url}/v1/executions`, { method: "POST", headers });
+    onTestFinished(() => void asked.destroy());
+    asked.on("error", () => {});
+    asked.write('--b\r\ncontent-disposition: form-data; name="spec"\r\n\r\n{');
+    const [response] = await once(asked, "response");
+    expect(response.statusCode).toBe(401);
+  });
   test("the right one gets as far as the missing bundle", async () => {
     const good = await signTicket(runner.key, subject, text, Date.now());
     expect(await post(value, good)).toEqual({ status: 424, code: "bundle_missing" });
@@ -87,7 +98,8 @@ describe("tickets", () => {
   test("a spec that is not valid names the field and no value", async () => {
     const bad = JSON.stringify({ ...value, env: { "BAD-NAME": "canary" }, timeout_ms: 0 });
     const { contentType, body } = encodeMultipart(bad, {}, Promise.resolve());
-    const headers = { "content-type": contentType, authorization: "Bearer x.y" };
+    const ticket = await signTicket(runner.key, subject, bad, Date.now());
+    const headers = { "content-type": contentType, authorization: `Bearer ${ticket}` };
     const response = await runner.fetch("/v1/executions", { method: "POST", headers, body });
     const answered = await response.text();
     expect(response.status).toBe(400);
