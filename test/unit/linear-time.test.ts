@@ -15,8 +15,11 @@ import { significantWords } from "../../src/engine/skill-choice/words.ts";
 import { parseTextTurn } from "../../src/engine/text-tools/parse.ts";
 import { refusedCall } from "../../src/engine/tool-result.ts";
 import { visibleText } from "../../src/engine/visible-text.ts";
-import { readArtifacts } from "../../src/engine/workflow/artifacts.ts";
+import { artifactOf, readArtifacts } from "../../src/engine/workflow/artifacts.ts";
+import { decide, openAttempts } from "../../src/engine/workflow/next.ts";
+import { completed } from "../../src/engine/workflow/outcomes.ts";
 import { selectArtifacts } from "../../src/engine/workflow/select-artifacts.ts";
+import { advanced } from "../../src/engine/workflow/state.ts";
 import { codeCommand } from "../../src/engine/workspace-tools/code-tools.ts";
 import { edited } from "../../src/engine/workspace-tools/edit.ts";
 import { expandBraces } from "../../src/engine/workspace-tools/listing.ts";
@@ -25,6 +28,7 @@ import { OpenAiStream } from "../../src/model/openai-chat-stream.ts";
 import { rootObject } from "../../src/model/root-schema.ts";
 import type { StreamReader } from "../../src/model/wire.ts";
 import { freelyNamed, keepable } from "../../src/run/file-names.ts";
+import { ceilingsOfAttempt } from "../../src/run/workflow/ceilings.ts";
 import { brokenUploadRules } from "../../src/skill/field-rules.ts";
 import { Findings } from "../../src/skill/findings.ts";
 import { reportMissing } from "../../src/skill/frontmatter/faults.ts";
@@ -36,6 +40,7 @@ import { readToolsJson } from "../../src/skill/tools-json/read.ts";
 import { resultText } from "../../src/tool/mcp/remote-tool.ts";
 import { hostFault } from "../../src/tool/public-host.ts";
 import { TARGET } from "../support/wire-target.ts";
+import { specOf } from "../support/workflow-graphs.ts";
 import { SPEC, skill, tool } from "./engine/agent/harness.ts";
 
 /** With this many characters, code whose time grows with their square takes minutes. */
@@ -113,6 +118,24 @@ const selected = (count: number): number => {
   const read = readArtifacts(given, { newId: () => "a", now: "2026-01-01T00:00:00Z" });
   return "faults" in read ? 0 : selectArtifacts(read.artifacts, {}).length;
 };
+/** How a map of so many items ends, each of which asks what it may use, and how many artifacts it has. */
+function mapped(count: number) {
+  const map_policy = { items: many(count, String), max_concurrent: 8 };
+  const spec = specOf("r", { nodes: { m: { kind: "map", prompt: "go", map_policy } }, edges: [] });
+  const state = advanced(null, { type: "begun", at: 0, spec });
+  if (state === null) return null;
+  const artifact = artifactOf({ kind: "text", text: "x", stage: "m" }, { newId: String, now: "" });
+  const made = completed("success", "success", { artifacts: [artifact] });
+  while (state.finished === null) {
+    for (const record of decide(state, 0, () => "id").records) advanced(state, record);
+    for (const key of openAttempts(state).filter(({ item }) => item !== undefined)) {
+      ceilingsOfAttempt(state, "s");
+      advanced(state, { type: "ended", at: 0, ...key, outcome: made });
+      for (const record of decide(state, 0, () => "id").records) advanced(state, record);
+    }
+  }
+  return [state.finished.status, state.artifacts.length];
+}
 /** The schema of a tool's arguments, in parts that each require one of them. */
 const inParts = (names: string[]) => ({
   allOf: names.map((name) => ({ properties: { [name]: { type: "string" } }, required: [name] })),
@@ -180,6 +203,7 @@ test.each<[string, () => unknown, unknown]>([
   ["items that a model adds to its list", () => added(MANY / 10).includes("100000: a"), true],
   ["commas after an open brace of a glob", () => expandBraces(`{${",".repeat(MANY)}`)?.length, 1],
   ["a word without an end", () => significantWords("a".repeat(MANY)).length, 1],
+  ["items of a map", () => mapped(10_000), ["completed", 10_000]],
   ["artifacts with evidence", () => selected(20_000), 20_000],
   [
     "parts of a tool's schema",

@@ -1,5 +1,6 @@
 /** Decides the next steps of a workflow run from its journal's state and the time. Pure. */
 
+import { memo } from "../../memo.ts";
 import { counted } from "../../plural.ts";
 import { canonicalJson } from "../../skill/canonical.ts";
 import { own } from "../../skill/json.ts";
@@ -92,16 +93,15 @@ export function sharersOf(state: WorkflowState): number {
   return visits.reduce(
     (sum, visit) => {
       const node = visit.running === null ? null : spending(visit.node);
-      return node === null ? sum : sum + (node.kind === "map" ? openItems(state, node, visit) : 1);
+      return node === null ? sum : sum + (node.kind === "map" ? openItems(node, visit) : 1);
     },
     waiting.filter((id) => spending(id) !== null).length,
   );
 }
 
 /** The items of a map that run, or that it still needs. */
-function openItems(state: WorkflowState, node: Node, visit: Visit): number {
-  const { length } = itemsOf(node, consumedBy(state, visit));
-  const needed = wantedItems(node, length) - Object.keys(visit.items).length;
+function openItems(node: Node, visit: Visit): number {
+  const needed = wantedItems(node, itemCount(node, visit)) - visit.ended_items.all;
   return Math.max(Object.keys(visit.running_items).length, needed);
 }
 
@@ -348,7 +348,7 @@ function continued(state: WorkflowState, visit: Visit, at: number, newId: IdSour
       ? waitOutcome(node, visit, state.events, at, { newId, now: time(at) })
       : overTime(node, visit, at);
   if (outcome !== null) return [{ type: "ended", at, ...key, attempt: number, outcome }];
-  return node.kind === "map" ? mapGoesOn(state, node, visit, number, at, newId) : [];
+  return node.kind === "map" ? mapGoesOn(node, visit, number, at, newId) : [];
 }
 
 /** The outcome of an attempt past its time limit, or past that of the visit; `null`: it has time left. */
@@ -367,38 +367,34 @@ function overTime(
 }
 
 /** Starts items up to the limit. When the join is satisfied, ends the map and the items that still run. */
-function mapGoesOn(
-  state: WorkflowState,
-  node: Node,
-  visit: Visit,
-  attempt: number,
-  at: number,
-  newId: IdSource,
-): WorkflowRecord[] {
+function mapGoesOn(node: Node, visit: Visit, attempt: number, at: number, newId: IdSource): WorkflowRecord[] {
   const key = { node: visit.node, visit: visit.visit, attempt };
-  const items = itemsOf(node, consumedBy(state, visit));
-  const done = Object.values(visit.items);
+  const count = itemCount(node, visit);
+  const { all, completed } = visit.ended_items;
   const { strategy = "all" } = node.join_policy ?? {};
-  const enough = wantedItems(node, items.length);
-  const good = done.filter(({ status }) => status === "completed").length;
-  const counted = strategy === "all" ? done.length : good;
-  if (counted >= enough || done.length === items.length) {
+  if ((strategy === "all" ? all : completed) >= wantedItems(node, count) || all === count) {
+    const items = itemsOf(node, visit.inputs);
     const outcome = mapOutcome(node, items, visit.items, { newId, now: time(at) });
     return [{ type: "ended", at, ...key, outcome }];
   }
   const most = node.map_policy?.max_concurrent ?? MAX_CONCURRENT;
   const running = Object.keys(visit.running_items).length;
-  return Array.from(items.keys())
-    .filter((item) => visit.items[item] === undefined && visit.running_items[item] === undefined)
-    .slice(0, Math.max(0, most - running))
-    .map((item) => ({
-      type: "started" as const,
-      at,
-      ...key,
-      item,
-      input_digest: sha256(canonicalJson([visit.input_digest, item])),
-      consumed: [],
-    }));
+  // Items begin in their order.
+  const next = all + running;
+  return Array.from({ length: Math.max(0, Math.min(most, count - all) - running) }, (_, i) => ({
+    type: "started" as const,
+    at,
+    ...key,
+    item: next + i,
+    input_digest: sha256(canonicalJson([visit.input_digest, next + i])),
+    consumed: [],
+  }));
+}
+
+/** How many items `itemsOf` has. */
+function itemCount({ map_policy: { items, max_items } = {} }: Node, { consumed }: Visit): number {
+  const { length } = items ?? consumed;
+  return Math.min(length, max_items ?? length);
 }
 
 /** How many items have to be done until the map's join lets it end. @param of all of them */
@@ -426,21 +422,16 @@ function inputsOf(state: WorkflowState, node: Node): WorkflowArtifact[] {
   });
 }
 
-/** The artifacts that a visit got when it began. */
-export function consumedBy(state: WorkflowState, { consumed }: Visit): WorkflowArtifact[] {
-  const known = new Map(state.artifacts.map((artifact) => [artifact.id, artifact]));
-  return consumed.flatMap((id) => known.get(id) ?? []);
-}
-
 /** The items of a map: values of the graph, or artifacts. */
 export function itemsOf(
   node: Node,
   inputs: readonly WorkflowArtifact[],
 ): (WorkflowArtifact | { value: unknown })[] {
-  const { items, max_items = Number.POSITIVE_INFINITY } = node.map_policy ?? {};
-  const all = items === undefined ? [...inputs] : items.map((value) => ({ value }));
-  return all.slice(0, max_items);
+  const { items, max_items } = node.map_policy ?? {};
+  return items === undefined ? inputs.slice(0, max_items) : valuesOf(items).slice(0, max_items);
 }
+
+const valuesOf = memo((items: readonly unknown[]) => items.map((value) => ({ value })));
 
 function brokenContract(
   node: Node,

@@ -31,11 +31,15 @@ export interface Visit {
   retry_at: number | null;
   input_digest: string;
   consumed: string[];
+  /** The artifacts that it got when it began. */
+  inputs: WorkflowArtifact[];
   /** Id of the stage that it undoes; `null`: it is not a compensation. */
   compensates: string | null;
   /** For a map: the outcome of each item that has ended, and the items that run. */
   items: { [item: string]: ItemOutcome };
   running_items: { [item: string]: number };
+  /** How many items have ended, and how many of them well. */
+  ended_items: { all: number; completed: number };
   /** Of a wait node. `until` as in its record. */
   wait: { until: number | null; approval: { question: string } | null; answer: Answer | null } | null;
 }
@@ -75,6 +79,8 @@ export interface WorkflowState extends Shared {
   transitions: Transition[];
   /** What its attempts did. */
   trace: TraceParts;
+  /** What its own attempts took, and items of maps. */
+  used: Usage;
   /** Compensations that have ended; their `metadata.compensates` names what they undo. */
   compensations: Stage[];
   events: EarlyEvent[];
@@ -224,6 +230,7 @@ function begun(spec: WorkflowSpec, at: number): WorkflowState {
     stages: [...stages],
     transitions: [...(origin?.transitions ?? [])],
     trace: noParts(),
+    used: { ...NO_USAGE, models: [] },
     compensations: [],
     events: [],
     ahead: 0,
@@ -269,9 +276,10 @@ function start(state: WorkflowState, key: Extract<WorkflowRecord, { type: "start
     return;
   }
   const running = { attempt, began: at };
+  const inputs = artifactsIn(state, consumed);
   if (open !== undefined) {
     // In a new attempt, a map processes all of its items again.
-    const again = { running, retry_at: null, input_digest, consumed, items: {}, running_items: {} };
+    const again = { running, retry_at: null, input_digest, consumed, inputs, ...noItems() };
     replace(state, open, { ...open, ...again });
     return;
   }
@@ -284,9 +292,9 @@ function start(state: WorkflowState, key: Extract<WorkflowRecord, { type: "start
     retry_at: null,
     input_digest,
     consumed,
+    inputs,
     compensates,
-    items: {},
-    running_items: {},
+    ...noItems(),
     wait: null,
   };
   state.counts[node] = visit;
@@ -296,6 +304,14 @@ function start(state: WorkflowState, key: Extract<WorkflowRecord, { type: "start
   state.ready = without(state.ready, node);
   if (state.spec.graph.nodes[node]?.kind === "join") state.joined = [...state.joined, node];
 }
+
+function artifactsIn({ artifacts }: WorkflowState, ids: readonly string[]): WorkflowArtifact[] {
+  if (ids.length === 0) return [];
+  const known = new Map(artifacts.map((artifact) => [artifact.id, artifact]));
+  return ids.flatMap((id) => known.get(id) ?? []);
+}
+
+const noItems = () => ({ items: {}, running_items: {}, ended_items: { all: 0, completed: 0 } });
 
 function without<T>(list: readonly T[], item: T): T[] {
   const at = list.indexOf(item);
@@ -312,8 +328,13 @@ function end(state: WorkflowState, ended: Extract<WorkflowRecord, { type: "ended
     addAttempt(state, key, outcome, { from: visit.running_items[key.item] ?? at, until: at });
     delete visit.running_items[key.item];
     visit.items[key.item] = itemOutcome(outcome);
+    visit.ended_items.all += 1;
+    if (outcome.status === "completed") visit.ended_items.completed += 1;
+    addUsage(state.used, outcome.usage);
     return;
   }
+  // What the items of a map took is counted.
+  if (visit.ended_items.all === 0) addUsage(state.used, outcome.usage);
   const began = visit.running?.began ?? at;
   addAttempt(state, key, outcome, { from: began, until: at });
   const finished_at = time(at);
@@ -458,16 +479,18 @@ export function requiredInputs(graph: Graph, node: Node): number {
 /** The sum of these usages. */
 export function totalOutcomes(list: readonly { usage: Usage }[]): Usage {
   const sum: Usage = { ...NO_USAGE, models: [] };
-  for (const { usage } of list) {
-    sum.input_tokens += usage.input_tokens;
-    sum.output_tokens += usage.output_tokens;
-    sum.total_duration_ms += usage.total_duration_ms;
-    sum.call_count += usage.call_count;
-    sum.total_cost = sumUsd(sum.total_cost, usage.total_cost);
-    if (usage.price_known === false) sum.price_known = false;
-    for (const model of usage.models) if (!sum.models.includes(model)) sum.models.push(model);
-  }
+  for (const { usage } of list) addUsage(sum, usage);
   return sum;
+}
+
+function addUsage(sum: Usage, usage: Usage): void {
+  sum.input_tokens += usage.input_tokens;
+  sum.output_tokens += usage.output_tokens;
+  sum.total_duration_ms += usage.total_duration_ms;
+  sum.call_count += usage.call_count;
+  sum.total_cost = sumUsd(sum.total_cost, usage.total_cost);
+  if (usage.price_known === false) sum.price_known = false;
+  for (const model of usage.models) if (!sum.models.includes(model)) sum.models.push(model);
 }
 
 /** RFC 3339. */

@@ -9,7 +9,7 @@ import { artifactOf, type WorkflowArtifact } from "../../engine/workflow/artifac
 import { undoes } from "../../engine/workflow/compensation.ts";
 import type { Node } from "../../engine/workflow/graph.ts";
 import { mocksOf, placesUsed } from "../../engine/workflow/mock-script.ts";
-import { consumedBy, itemsOf } from "../../engine/workflow/next.ts";
+import { itemsOf } from "../../engine/workflow/next.ts";
 import { artifactIn, completed, failed } from "../../engine/workflow/outcomes.ts";
 import type { Outcome, RecordedCalls } from "../../engine/workflow/records.ts";
 import { fitted } from "../../engine/workflow/select-artifacts.ts";
@@ -102,15 +102,14 @@ export async function carryOutAttempt(
   const visit = visitOf(state, key);
   if (node === undefined || visit === undefined)
     return failed("error", "internal_error", "The node is gone.");
-  const consumed = consumedBy(state, visit);
-  const wrong = inputFault(node, consumed);
+  const wrong = inputFault(node, visit.inputs);
   if (wrong !== null) return failed("error", "input_contract", wrong);
   if (node.kind === "verify") {
     if (node.verify?.command !== undefined)
       return verified(node, await checkedCommand(state, node, key, place, again));
     if (node.mode !== "agent") return verified(node, NOTHING_RAN);
   }
-  const { inputs, item } = inputsOf(node, key, consumed);
+  const { inputs, item } = inputsOf(node, key, visit.inputs);
   const prompt = promptOf(node, spec.task, inputs, item);
   const outcome = await runStage(state, node, key, { prompt, inputs }, place);
   return node.kind === "verify" ? verified(node, saidBy(outcome)) : outcome;
@@ -360,7 +359,7 @@ async function stopStage(
     else await session.ask("cancel", { run_id });
     const view = await session.ask("run", { run_id });
     if (view.error !== undefined || view.result === undefined) return null;
-    const { inputs } = inputsOf(node, key, consumedBy(state, visit));
+    const { inputs } = inputsOf(node, key, visit.inputs);
     const ran = { session, view, inputs, began: visit.began, stage: stageOf(node), policy: null };
     const outcome = await outcomeOf(state, node, key, ran);
     return node.kind === "verify" ? verified(node, saidBy(outcome)) : outcome;

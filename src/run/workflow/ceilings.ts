@@ -4,7 +4,7 @@ import type { Ceilings, RunPolicies } from "../../engine/agent/spec.ts";
 import { heldBy } from "../../engine/shares.ts";
 import { sumUsd } from "../../engine/usd.ts";
 import { sharersOf } from "../../engine/workflow/next.ts";
-import { totalOutcomes, type WorkflowState } from "../../engine/workflow/state.ts";
+import type { WorkflowState } from "../../engine/workflow/state.ts";
 import { defined } from "../../skill/json.ts";
 import { plain, policyOf } from "./stage.ts";
 
@@ -17,19 +17,12 @@ export const ceilingsOfAttempt = (state: WorkflowState, session: string): Ceilin
 
 /** What the run itself may still use, shared equally: its limits without what its stages used. */
 function ceilingsIn(state: WorkflowState, session: string, sharers: number): Ceilings {
-  const { spec, began } = state;
+  const { spec, began, used } = state;
   const { above = NO_CEILINGS, run_id, deadline } = spec;
-  const own = state.stages.filter(({ id }) => id.startsWith(`${run_id}:`));
-  const open = state.visits.flatMap((visit) => [...visit.attempts, ...Object.values(visit.items)]);
-  const { input_tokens, output_tokens, total_cost } = totalOutcomes([
-    ...own,
-    ...state.compensations,
-    ...open,
-  ]);
   const { shares, delegated = { tokens: 0, cost_usd: 0 } } = state;
   const held = heldBy(shares);
-  const tokens = left(above.tokens, input_tokens + output_tokens + delegated.tokens + held.tokens);
-  const usd = left(above.usd, sumUsd(total_cost, delegated.cost_usd, held.cost_usd));
+  const tokens = left(above.tokens, used.input_tokens + used.output_tokens + delegated.tokens + held.tokens);
+  const usd = left(above.usd, sumUsd(used.total_cost, delegated.cost_usd, held.cost_usd));
   return {
     ...above,
     run_id,

@@ -3,6 +3,7 @@ import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import type { Node } from "../../engine/workflow/graph.ts";
 import { readSchema } from "../../llm/schema.ts";
 import { schemaErrors } from "../../llm/validate.ts";
+import { memo } from "../../memo.ts";
 import { jsonOrText } from "../../skill/json-depth.ts";
 
 /**
@@ -11,12 +12,19 @@ import { jsonOrText } from "../../skill/json-depth.ts";
  * @throws InvalidRequest if the schema cannot be used
  */
 export function inputFault({ id, input_contract }: Node, inputs: readonly WorkflowArtifact[]): string | null {
-  if (input_contract?.schema === undefined) return null;
-  const schema = readSchema(input_contract.schema, "input_contract.schema");
-  for (const { data, text, title } of inputs) {
-    const [first] = schemaErrors(schema, data ?? jsonOrText(text ?? ""));
-    if (first !== undefined)
-      return `The node "${id}" needs artifacts that fit its input_contract.schema, and "${title}" does not: ${first}`;
-  }
-  return null;
+  const fault = input_contract === undefined ? null : faultsIn(inputs)(input_contract);
+  return fault && `The node "${id}" needs artifacts that fit its input_contract.schema, and ${fault}`;
 }
+
+/** By the artifacts, since all items of a map ask for the same ones. */
+const faultsIn = memo((inputs: readonly WorkflowArtifact[]) =>
+  memo(({ schema: given }: NonNullable<Node["input_contract"]>): string | null => {
+    if (given === undefined) return null;
+    const schema = readSchema(given, "input_contract.schema");
+    for (const { data, text, title } of inputs) {
+      const [first] = schemaErrors(schema, data ?? jsonOrText(text ?? ""));
+      if (first !== undefined) return `"${title}" does not: ${first}`;
+    }
+    return null;
+  }),
+);
