@@ -159,10 +159,14 @@ const strange = (from: string, fault: string): CommandError => {
 export function jsonOf<T>(text: string, from: string, needs: readonly PropertyKey[] = []): T {
   const value: { json: T } | null = parsed(text);
   if (value === null) throw strange(from, `with other text than JSON: ${firstLine(text) || "nothing"}`);
-  const lacks = needs.find((name) => !isObject(value.json) || !Object.hasOwn(value.json, name));
+  const lacks = lacking(value.json, needs);
   if (lacks !== undefined) throw strange(from, `without "${String(lacks)}"`);
   return value.json;
 }
+
+/** The first of these members that a value does not have; `undefined`: it has all. */
+const lacking = (value: unknown, needs: readonly PropertyKey[]): PropertyKey | undefined =>
+  needs.find((name) => !isObject(value) || !Object.hasOwn(value, name));
 
 /** The value of a JSON text; `null`: it is none. */
 export function parsed<T>(text: string): { json: T } | null {
@@ -239,11 +243,13 @@ export class AdminClient {
 
   /**
    * All items of a list, page by page. Throws as `ask` does.
+   * @param needs members of each item that the command reads
    * @param words further parameters of the query, which only the server can judge
    */
   async list<R extends SizedList>(
     route: R,
     takes: Takes<R>,
+    needs: readonly (keyof Item<R>)[],
     words: { [name in keyof Query<R>]?: string | undefined } = {},
   ): Promise<Item<R>[]> {
     const first = requestTo(route, takes);
@@ -252,7 +258,12 @@ export class AdminClient {
       const query = { limit: 1000, ...first.query, ...words, cursor };
       const text = await this.#whole({ ...first, query });
       const page: Page<Item<R>> = jsonOf(text, this.#from(first), ["data", "next_cursor"]);
-      rows.push(...page.data);
+      if (!Array.isArray(page.data)) throw strange(this.#from(first), "with something else than a list");
+      for (const row of page.data) {
+        const lacks = lacking(row, needs);
+        if (lacks !== undefined) throw strange(this.#from(first), `with an item without "${String(lacks)}"`);
+        rows.push(row);
+      }
       if (page.next_cursor === null) return rows;
       cursor = page.next_cursor;
     }

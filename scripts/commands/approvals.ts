@@ -89,6 +89,6 @@ async function list(server: AdminClient, session: string | undefined, json: bool
 }
 
 async function activeSessions(server: AdminClient): Promise<string[]> {
-  const sessions = await server.list("GET /sessions", {});
+  const sessions = await server.list("GET /sessions", {}, ["id", "state"]);
   return sessions.filter(({ state }) => state === "active").map(({ id }) => id);
 }

@@ -67,7 +67,7 @@ stdout, wakes and tool calls on stderr. stop waits half a second for the daemon 
 });
 
 function ls({ server, json }: ActionInput): Promise<number> {
-  return printList(json, server.list("GET /daemons", {}), {
+  return printList(json, server.list("GET /daemons", {}, ["id"]), {
     ID: ({ id }) => id,
     NAME: ({ name }) => name,
     STATUS: ({ status }) => status,

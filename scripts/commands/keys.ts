@@ -61,7 +61,7 @@ async function add({ server, json, tenant = "default", scopes = "invoke", name }
 }
 
 function list({ server, json, tenant }: Wanted): Promise<number> {
-  return printList(json, server.list("GET /admin/keys", { query: { tenant } }), {
+  return printList(json, server.list("GET /admin/keys", { query: { tenant } }, ["id", "prefix", "scopes"]), {
     ID: ({ id }) => id,
     KEY: ({ prefix }) => `${prefix}…`,
     TENANT: (key) => key.tenant,

@@ -38,7 +38,7 @@ Lists the runs of the last 30 days, and older ones that have not ended, the newe
     const server = await serverOf(values, "hull runs --url https://…");
     const { status: state, kind, skill: name, session, model, code, json = false } = values;
     const wanted = { state, kind, name, session, model, code };
-    return printList(json, server.list("GET /runs", {}, wanted), COLUMNS);
+    return printList(json, server.list("GET /runs", {}, ["id", "state", "code"], wanted), COLUMNS);
   },
 });
 

@@ -65,7 +65,7 @@ stdin. stop cancels the current run. rm removes the session with its files.
 });
 
 function ls({ server, json }: Wanted): Promise<number> {
-  return printList(json, server.list("GET /sessions", {}), {
+  return printList(json, server.list("GET /sessions", {}, ["id"]), {
     ID: ({ id }) => id,
     STATE: ({ state }) => state,
     CREATED: ({ created_at }) => created_at,
@@ -81,7 +81,7 @@ async function show({ server, id, json }: Wanted): Promise<number> {
     { path },
     { needs: ["id", "state", "created_at", "length", "last_event"] },
   );
-  const runs = await server.list("GET /sessions/{id}/runs", { path });
+  const runs = await server.list("GET /sessions/{id}/runs", { path }, ["run_id", "status", "created_at"]);
   if (json) return done(json, { ...session, runs }, "");
   const facts = factTable([
     ["session", session.id],

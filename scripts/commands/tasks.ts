@@ -71,7 +71,7 @@ if it failed. close ends the task and all that it delegated; resume lets a close
 });
 
 function ls({ server, json }: Wanted): Promise<number> {
-  return printList(json, server.list("GET /tasks", {}), {
+  return printList(json, server.list("GET /tasks", {}, ["id"]), {
     ID: ({ id }) => id,
     NAME: ({ name }) => name,
     MODE: ({ mode }) => mode,

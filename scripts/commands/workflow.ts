@@ -173,7 +173,7 @@ function resultText({ file, name, ok, run_id, differences }: CaseResult): string
 }
 
 function ls({ server, json }: Wanted): Promise<number> {
-  return printList(json, server.list("GET /workflows/runs", {}), {
+  return printList(json, server.list("GET /workflows/runs", {}, ["id", "task"]), {
     ID: ({ id }) => id,
     WORKFLOW: ({ workflow }) => workflow,
     STATUS: ({ status }) => status,

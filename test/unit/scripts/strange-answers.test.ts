@@ -52,6 +52,22 @@ test.each<[string, string, string]>([
   }
 });
 
+test.each([
+  ["without members", "[{}]"],
+  ["that are no objects", "[null]"],
+  ["that is none", "{}"],
+])("a command that shows a list says that the answer has one %s", async (_, data) => {
+  const url = await serve((_, response) => response.end(`{"data":${data},"next_cursor":null}`));
+  for (const command of COMMANDS.filter((one) => /^runs| (?:ls|list)$/.test(one) && !one.startsWith("mcp"))) {
+    const { code, err } = await hullHere([...command.split(" "), "--url", url]);
+    expect([command, code, err]).toEqual([
+      command,
+      4,
+      expect.stringMatching(/^hull: GET http:\S+ answered with .*\.\n {2}Another version of Hull runs /),
+    ]);
+  }
+});
+
 test("a request that breaks off goes out again, under the same key if it is a POST", async () => {
   const asked: string[] = [];
   let cuts = 0;
