@@ -2,6 +2,7 @@
 
 import type { Fault } from "../engine/fault.ts";
 import type { Message, ModelRequest, Sampling, Warning } from "../engine/messages.ts";
+import { readTools, type Tool } from "../engine/tools.ts";
 import { InvalidRequest } from "../errors/llm.ts";
 import { InputInvalid } from "../errors/request.ts";
 import type { HullError } from "../errors.ts";
@@ -38,6 +39,13 @@ export const refusedAt = (errors: readonly Fault[]) =>
     reason: errors.map(({ path, message }) => `${path} ${message}`).join("; "),
     errors: [...errors],
   });
+
+/** @throws InputInvalid with a path per finding */
+export function givenTools({ tools = [] }: CallOptions): Tool[] {
+  const read = readTools(tools);
+  if ("faults" in read) throw refused(read.faults);
+  return read.tools;
+}
 
 /** A warning if the model takes fewer tools than there are. */
 export function tooManyTools(tools: readonly unknown[], { target, capabilities }: ModelChoice): Warning[] {

@@ -116,7 +116,7 @@ export async function openContainer(
     workspace,
     async generated({ anywhere, copies }) {
       const wanted = await forUser(workspace, anywhere);
-      const found = changedFiles(wanted, known).filter(({ path, sha256 }) => copies.get(path) !== sha256);
+      const found = changedFiles(wanted, known, copies);
       for (const { path, sha256 } of wanted) known.set(path, sha256);
       const all = await Promise.all(
         found.slice(0, MOST_FILES).map((file) => {
@@ -188,9 +188,13 @@ const asContainer = ({ id, ask }: SessionClient): Pick<SessionClient, "ask"> => 
   },
 });
 
-/** The files that are new or changed. @param known earlier SHA-256 by path */
-const changedFiles = (files: readonly WorkspaceFile[], known: ReadonlyMap<string, string>): WorkspaceFile[] =>
-  files.filter(({ path, sha256 }) => known.get(path) !== sha256);
+/** The files that are new or changed. @param known earlier SHA-256 by path @param copies see `GeneratedFrom` */
+const changedFiles = (
+  files: readonly WorkspaceFile[],
+  known: ReadonlyMap<string, string>,
+  copies: GeneratedFrom["copies"],
+): WorkspaceFile[] =>
+  files.filter(({ path, sha256 }) => known.get(path) !== sha256 && copies.get(path) !== sha256);
 
 /**
  * Watches the work folder. The function that it returns lists the files made since then, as text for the model.
@@ -203,9 +207,7 @@ export async function watchMade(
   const listed = async () => (await allFiles(workspace)).filter(({ path }) => isMade(path));
   const before = new Map((await listed()).map(({ path, sha256 }) => [path, sha256]));
   return async () => {
-    const made = changedFiles(await listed(), before).filter(
-      ({ path, sha256 }) => copies.get(path) !== sha256,
-    );
+    const made = changedFiles(await listed(), before, copies);
     const lines = made.slice(0, MOST_FILES).map(({ path, size }) => `- ${path} (${counted(size, "byte")})`);
     const beyond = made.length - MOST_FILES;
     const more = beyond <= 0 ? "" : `\nThe user does not get ${counted(beyond, "further file")}.`;

@@ -6,6 +6,7 @@ import { sessionNamed } from "../../run/session-call.ts";
 import type { RunView } from "../../session/conversation/answers.ts";
 import { thrownBy } from "../../session/conversation/done.ts";
 import type { SessionOperations, StreamUntil, Wait } from "../../session/conversation/rpc.ts";
+import { defined } from "../../skill/json.ts";
 import { answerRun, formOf } from "../answer.ts";
 import type { RequestContext } from "../context.ts";
 import { traceJson, tracePage } from "../executions.ts";
@@ -104,11 +105,7 @@ function newRun(
 function answered(context: RequestContext, run: RunView, headers: Record<string, string>): Response {
   if (run.error !== undefined) throw thrownBy(run.error);
   const { result: made, awaiting, approvals } = run;
-  const waits = {
-    ...(awaiting === undefined ? {} : { awaiting }),
-    ...(approvals === undefined ? {} : { approvals }),
-  };
-  const body = context.settings.redactor.jsonText({ ...made, ...waits });
+  const body = context.settings.redactor.jsonText({ ...made, ...defined({ awaiting, approvals }) });
   return new Response(body, { headers: { ...headers, "content-type": "application/json" } });
 }
 

@@ -8,14 +8,15 @@ import type { AgentState } from "../../engine/agent/state.ts";
 import type { Block, Message, ModelTurn, Warning } from "../../engine/messages.ts";
 import { textOfBlocks } from "../../engine/messages.ts";
 import { type SearchEvent, searchBlock } from "../../engine/tool-vault/events.ts";
-import { definitionOf, readTools, type Tool } from "../../engine/tools.ts";
+import { definitionOf, type Tool } from "../../engine/tools.ts";
 import { Internal } from "../../errors.ts";
 import type { LlmHost } from "../../llm/host.ts";
-import { type CallOptions, readOptions } from "../../llm/options.ts";
+import { readOptions } from "../../llm/options.ts";
 import {
   type CallInput,
   checkConflicts,
   conversation,
+  givenTools,
   nothingToAnswer,
   refused,
   tooManyTools,
@@ -32,10 +33,11 @@ import {
   withTurn,
 } from "../../llm/transcript.ts";
 import { once } from "../../memo.ts";
+import { defined } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
 import type { RunEvent } from "../events.ts";
-import { specModel, toolFormatOf, toolOptions } from "./options.ts";
+import { specModel, toolFormatOf } from "./options.ts";
 import { MemoryLog, type RunLog } from "./run-log.ts";
 import { chosenModel, type RunModel, withAnswering } from "./run-model.ts";
 import { profileOf, specOf } from "./spec-of.ts";
@@ -116,7 +118,8 @@ function prepare(context: RunContext, input: CallInput, host: LlmHost): Prepared
   checkSchemas(chosen.structured);
   const { system, history, added: said } = conversation(input, options);
   if (history.length + said.length === 0) throw nothingToAnswer();
-  const tools = toolsOf(options);
+  const tools = givenTools(options);
+  const { tool_search, tool_examples, tool_choice, prefill } = options;
   const spec: AgentSpec = {
     ...specOf(
       { max_iterations: MAX_SEARCH_ROUNDS, auto_compact: false },
@@ -134,8 +137,7 @@ function prepare(context: RunContext, input: CallInput, host: LlmHost): Prepared
         call: own,
       },
     ),
-    ...toolOptions(options),
-    ...(options.prefill === undefined ? {} : { prefill: options.prefill }),
+    ...defined({ tool_search, tool_examples, tool_choice, prefill }),
     single: true,
   };
   const vault = runVault(spec, context);
@@ -162,13 +164,6 @@ function withCompletion(
   if (completion === undefined || model.structured !== null || tools.length > 0 || history.length > 0)
     return model;
   return { ...model, settings: (target) => ({ ...model.settings(target), completion }) };
-}
-
-function toolsOf({ tools: given }: CallOptions): Tool[] {
-  if (given === undefined) return [];
-  const read = readTools(given);
-  if ("faults" in read) throw refused(read.faults);
-  return read.tools;
 }
 
 /** A tool as the caller executes it, whatever its definition says. */

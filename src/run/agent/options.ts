@@ -187,6 +187,7 @@ export async function checkedRun(
   const rounds = called.called === undefined && answer === undefined ? stated : toolRounds(stated, files);
   const limited = withSkillLimits(answer === undefined ? options : { ...WHOLE, ...options }, served, rounds);
   const { skill_catalogue_tokens = context.settings.skill_catalogue_tokens } = options;
+  const { tool_search, tool_examples, tool_choice, prefill } = call;
   const spec: AgentSpec = {
     ...specOf(limited, {
       run_id,
@@ -214,8 +215,8 @@ export async function checkedRun(
     ...called,
     ...(answer === undefined ? {} : answered(answer, served, toolRounds(stated, files), model.options)),
     ...defined({ vendor, beside, skills_key: folders.skills_key, pause_at: answer?.pause_at }),
-    ...toolOptions(call),
-    ...defined({ max_tool_rounds: rounds, prefill: call.prefill, skill_catalogue_tokens }),
+    ...defined({ tool_search, tool_examples, tool_choice, prefill, skill_catalogue_tokens }),
+    ...defined({ max_tool_rounds: rounds }),
     total_budget_usd: call.budget?.total_budget_usd ?? null,
     // A model without tools cannot read files, so the instructions must do without them.
     ...(own_skill === undefined || (answer !== undefined && lacksTools(choice)) ? {} : { own_skill }),
@@ -367,19 +368,6 @@ export function specModel({
   };
 }
 
-/** The options of a model call that the loop itself reads. */
-export function toolOptions({
-  tool_search,
-  tool_examples,
-  tool_choice,
-}: CallOptions): Pick<AgentSpec, "tool_search" | "tool_examples" | "tool_choice"> {
-  return {
-    tool_search: tool_search ?? null,
-    tool_examples: tool_examples ?? null,
-    tool_choice: tool_choice ?? null,
-  };
-}
-
 /**
  * The option `tool_configs` with its secrets sealed, for a run whose request is stored before the run begins.
  * @throws as `agentSpec`
@@ -408,27 +396,21 @@ function checkSession({ session_id, transcript }: CallOptions, session: string |
   throw new InvalidRequest({ option: "session_id", detail });
 }
 
-/** The policies of the deployment and of the run. @throws ToolsRejected if they permit no requested tool */
+/** The deployment's policy combined with the run's; both hold. @throws ToolsRejected if no requested tool is left */
 function policiesOf(
-  { host, policy }: Settings,
+  settings: Settings,
   options: RunOptions,
 ): Pick<RunPolicies, "policy" | "ceiling" | "dropped" | "host"> {
-  return {
-    ...(host === undefined ? {} : { host: true as const }),
-    ...ceiling(policy ?? null, options.policy ?? null),
-  };
-}
-
-/** The deployment's policy combined with the run's; both hold. @throws ToolsRejected if no requested tool is left */
-function ceiling(
-  outer: JsonObject | null,
-  own: JsonObject | null,
-): Pick<RunPolicies, "policy" | "ceiling" | "dropped"> {
+  const { host, policy: outer = null } = settings;
+  const own = options.policy ?? null;
   const policy = intersectPolicies(outer, own);
-  const both = { policy, ...(outer === null ? {} : { ceiling: outer }) };
   const dropped = droppedTools(own, policy);
-  if (dropped.length === 0) return both;
-  if (Array.isArray(own?.tools) && dropped.length === own.tools.length)
+  if (dropped.length > 0 && dropped.length === own?.tools?.length)
     throw new ToolsRejected({ tools: dropped });
-  return { ...both, dropped };
+  return {
+    policy,
+    ...(host === undefined ? {} : { host: true as const }),
+    ...(outer === null ? {} : { ceiling: outer }),
+    ...(dropped.length === 0 ? {} : { dropped }),
+  };
 }

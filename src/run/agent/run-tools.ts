@@ -5,11 +5,11 @@ import type { AgentSkill, AgentTool, ToolAnnotations } from "../../engine/agent/
 import { LEDGER_TOOL } from "../../engine/agent/task-ledger.ts";
 import type { Warning } from "../../engine/messages.ts";
 import { closedObject, text, texts } from "../../engine/parameters.ts";
-import { definitionOf, readTools, type Tool } from "../../engine/tools.ts";
+import { definitionOf, type Tool } from "../../engine/tools.ts";
 import type { Settings } from "../../env.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
 import type { CallOptions } from "../../llm/options.ts";
-import { refused } from "../../llm/prepare.ts";
+import { givenTools } from "../../llm/prepare.ts";
 import { nameMatches } from "../../skill/glob.ts";
 import type { McpServer, SkillRecord } from "../../skill/manifest.ts";
 import { TOOL_KINDS } from "../../skill/manifest-fields.ts";
@@ -154,10 +154,8 @@ function ownTools(
   { call, served }: ToolSources,
   ofSkills: readonly AgentTool[],
 ): AgentTool[] {
-  const read = call.tools === undefined ? { tools: [] } : readTools(call.tools);
-  if ("faults" in read) throw refused(read.faults);
   const tools = [
-    ...read.tools.map((tool) => agentTool(settings, tool)),
+    ...givenTools(call).map((tool) => agentTool(settings, tool)),
     ...(served === null ? [] : toolsOf(served)),
     ...ofSkills,
   ];

@@ -78,8 +78,18 @@ interface Client {
   access: ServerAccess | null;
 }
 
-/** The reply, whose failure also says what is known of the server's process, or of the login there. */
-async function explained<T>({ process, access }: Client, reply: Reply<T>): Promise<Reply<T>> {
+/**
+ * The reply of a server, once Hull is logged in there. A failure also says what is known of the server's process, or of
+ * the login.
+ */
+async function asked<T>(
+  { process, access }: Client,
+  limit: AbortSignal,
+  ask: (limit: AbortSignal) => Promise<Reply<T>>,
+): Promise<Reply<T>> {
+  const failure = (await access?.ready(limit)) ?? null;
+  if (failure !== null) return { ok: false, failure };
+  const reply = await ask(limit);
   if (reply.ok) return reply;
   if (access !== null) return { ok: false, failure: access.explain(reply.failure) };
   if (process === null || reply.failure.kind === "error") return reply;
@@ -168,12 +178,11 @@ export class RunServers {
     }
     const opened = this.#client(owner, server);
     if (!opened.ok) return opened;
-    const { client, key, access } = opened.value;
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(server.timeout_ms)]);
-    const failure = (await access?.ready(limit)) ?? null;
-    if (failure !== null) return { ok: false, failure };
-    const called = await client.callTool(remote, { args, raw }, parameters, limit);
-    const reply = await explained(opened.value, called);
+    const { client, key } = opened.value;
+    const time = AbortSignal.any([signal, AbortSignal.timeout(server.timeout_ms)]);
+    const reply = await asked(opened.value, time, (limit) =>
+      client.callTool(remote, { args, raw }, parameters, limit),
+    );
     // The tool may be gone, or may take other arguments: the next run asks for the list again.
     if (!reply.ok && reply.failure.kind === "error") this.#context.deployment.mcpServers.delete(key);
     return reply;
@@ -182,17 +191,12 @@ export class RunServers {
   async #listed(owner: ServerOwner, server: McpServer | McpProcess): Promise<Reply<readonly ListedTool[]>> {
     const opened = this.#client(owner, server);
     if (!opened.ok) return opened;
-    const { client, key, access } = opened.value;
+    const { client, key } = opened.value;
     const known = this.#context.deployment.mcpServers.get(key);
     const age = Date.now() - (known?.at ?? 0);
     if (known !== undefined && age < FRESH_MS) return { ok: true, value: known.tools };
-    const limit = AbortSignal.timeout(listTimeout(server));
-    const failure = (await access?.ready(limit)) ?? null;
-    const listed =
-      failure === null
-        ? await explained(opened.value, await client.listTools(limit))
-        : { ok: false as const, failure };
-    const reply = this.#safe(listed);
+    const time = AbortSignal.timeout(listTimeout(server));
+    const reply = this.#safe(await asked(opened.value, time, (limit) => client.listTools(limit)));
     if (reply.ok) {
       const { malformed, ...found } = reply.value;
       const tools = this.#context.redacted(found.tools);

@@ -11,7 +11,7 @@ import type { Node } from "../../engine/workflow/graph.ts";
 import { mocksOf, placesUsed } from "../../engine/workflow/mock-script.ts";
 import { itemsOf } from "../../engine/workflow/next.ts";
 import { artifactIn, completed, failed } from "../../engine/workflow/outcomes.ts";
-import type { Outcome, RecordedCalls } from "../../engine/workflow/records.ts";
+import type { Outcome } from "../../engine/workflow/records.ts";
 import { fitted } from "../../engine/workflow/select-artifacts.ts";
 import { stagePrompt, stageTexts } from "../../engine/workflow/stage-prompt.ts";
 import { time, visitOf, type WorkflowState } from "../../engine/workflow/state.ts";
@@ -207,22 +207,24 @@ async function runStage(
   return outcomeOf(state, node, key, { session, view, inputs, began, stage, policy });
 }
 
-/** The outcome of an attempt whose run has ended. */
+/** A run of a stage that has ended. */
+interface EndedStage {
+  session: SessionClient;
+  view: RunView;
+  inputs: readonly WorkflowArtifact[];
+  /** Unix ms. */
+  began: number;
+  stage: Stage;
+  policy: JsonObject | null;
+}
+
 async function outcomeOf(
   state: WorkflowState,
   node: Node,
   key: AttemptKey,
-  ran: {
-    session: SessionClient;
-    view: RunView;
-    inputs: readonly WorkflowArtifact[];
-    /** Unix ms. */
-    began: number;
-    stage: Stage;
-    policy: JsonObject | null;
-  },
+  ended: EndedStage,
 ): Promise<Outcome> {
-  const { session, view, inputs, began, stage, policy } = ran;
+  const { session, view, began, stage } = ended;
   const run = childRun(session.id);
   const names = { child_run_id: run, child_session_id: session.id };
   const mocks_used = stage.options.mock === undefined ? await mocksUsed(state, key, session) : null;
@@ -238,7 +240,7 @@ async function outcomeOf(
     };
     return failed("error", error.code, error.message, { ...done, usage, error });
   }
-  return stageOutcome(node, objectOf(view.result ?? {}), inputs, { ...done, began, stage, policy });
+  return stageOutcome(node, objectOf(view.result ?? {}), ended, done);
 }
 
 /** Places of the workflow run's mocks that are used up after a run of a stage; `null`: this run used none. */
@@ -402,33 +404,24 @@ function stageOptions(state: WorkflowState, node: Node, key: AttemptKey, stage: 
 function stageOutcome(
   node: Node,
   result: JsonObject,
-  inputs: readonly WorkflowArtifact[],
-  at: {
-    child_run_id: string;
-    child_session_id: string;
-    recorded: RecordedCalls;
-    mocks_used?: number[];
-    began: number;
-    stage: Stage;
-    policy: JsonObject | null;
-  },
+  { session, inputs, began, stage, policy }: EndedStage,
+  done: Partial<Outcome>,
 ): Outcome {
   const text = textOf(result.visible_text) || textOf(result.text);
   const data = result.data ?? null;
-  const { began, stage, policy, ...names } = at;
   const lineage = inputs.map(({ id }) => id);
-  const said = { text, ...(data === null ? {} : { data }), source: at.child_run_id, lineage };
+  const said = { text, ...(data === null ? {} : { data }), source: childRun(session.id), lineage };
   const artifact = artifactIn(node, said, { newId, now: time(Date.now()) });
   const { iterations = null, tools_used = [], policy_dropped, status, stop_reason = null, warnings } = result;
   const shared: Partial<Outcome> = {
-    ...names,
+    ...done,
     text,
     reasoning: reasoningIn(result),
     artifacts: text === "" && data === null ? [] : [artifact],
     usage: usageOf(result, Date.now() - began),
     transcript: result.transcript ?? null,
     metadata: {
-      session_id: at.child_session_id,
+      session_id: session.id,
       iterations,
       tools_used,
       stop_reason,

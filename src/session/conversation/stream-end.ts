@@ -3,6 +3,7 @@
  * began it.
  */
 import type { RunEvent } from "../../run/events.ts";
+import { defined } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { Ending } from "../event-log.ts";
 import type { StreamUntil } from "./rpc.ts";
@@ -50,11 +51,7 @@ function atRest({ log, runs }: Streamed, run_id: string): () => RunEvent | null 
       const { result, awaiting, approvals } = runAnswer(log, row);
       // Something else may have woken the run by now.
       if (result === undefined) continue;
-      const waits = {
-        ...(awaiting === undefined ? {} : { awaiting }),
-        ...(approvals === undefined ? {} : { approvals }),
-      };
-      resting = { event: "done", data: { ok: true, ...result, ...waits } };
+      resting = { event: "done", data: { ok: true, ...result, ...defined({ awaiting, approvals }) } };
       log.events.announce();
       return;
     }

@@ -34,7 +34,7 @@ export function taskHandlers(
     const row = task.row();
     const handle = task.handle();
     const failed = handle.status === "failed" && !row.thrown;
-    if (failed) task.store.noteThrown();
+    if (failed) task.store.note({ thrown: true });
     if (handle.status !== "running") await task.relay.flushed();
     return { task: handle, thrown: failed ? handle.error : null, spent: task.spent() };
   };

@@ -94,16 +94,12 @@ export class TaskStore {
     this.#know(row);
   }
 
-  noteReported(report: string): void {
-    const row = this.row();
-    this.#store.tables.exec("task", "UPDATE task SET told = ?", report);
-    if (row !== null) this.#know({ ...row, reported: report });
-  }
-
-  noteThrown(): void {
-    const row = this.row();
-    this.#store.tables.exec("task", "UPDATE task SET thrown = 1");
-    if (row !== null) this.#know({ ...row, thrown: true });
+  note(told: Partial<Pick<TaskRow, "reported" | "thrown">>): void {
+    const before = this.row();
+    if (before === null) return;
+    const row = { ...before, ...told };
+    this.#store.tables.exec("task", "UPDATE task SET told = ?, thrown = ?", row.reported, Number(row.thrown));
+    this.#know(row);
   }
 
   /** Stores an action after the first one. Call it after `put`. */

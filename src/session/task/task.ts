@@ -398,7 +398,7 @@ export class Task {
   #unreportedEvent({ run, reported, settings }: TaskRow, status: TaskStatus | "awaiting_input"): RunEvent[] {
     const shown = status === "awaiting" ? "completed" : status;
     if (`${run} ${shown}` === reported) return [];
-    this.store.noteReported(`${run} ${shown}`);
+    this.store.note({ reported: `${run} ${shown}` });
     return [this.update(settings, shown)];
   }
 
