@@ -16,12 +16,12 @@ export class BudgetsClient {
 
   /** The budget, with what is spent of it. */
   get(scope: string, settings: CallSettings = {}): Promise<Budget> {
-    return this.#transport.get("GET /budgets/{scope}", { path: { scope } }, settings);
+    return this.#transport.ask("GET /budgets/{scope}", { path: { scope } }, settings);
   }
 
   /** Sets the budget; needs a key with the scope `admin`. */
   set(scope: string, budget: NewBudget, settings: CallSettings = {}): Promise<Budget> {
-    return this.#transport.put("PUT /budgets/{scope}", { path: { scope }, json: budget }, settings);
+    return this.#transport.ask("PUT /budgets/{scope}", { path: { scope }, json: budget }, settings);
   }
 
   delete(scope: string, settings: CallSettings = {}): Promise<void> {

@@ -121,12 +121,12 @@ export class Hull {
 
   /** One run of that list. */
   getRun(id: string, settings: CallSettings = {}): Promise<IndexedRun> {
-    return this.#transport.get("GET /runs/{id}", { path: { id } }, settings);
+    return this.#transport.ask("GET /runs/{id}", { path: { id } }, settings);
   }
 
   /** Sums over the runs of the last 24 hours by skill, and how many runs wait for an approval. */
   runFigures(settings: CallSettings = {}): Promise<RunFigures> {
-    return this.#transport.get("GET /runs/figures", {}, settings);
+    return this.#transport.ask("GET /runs/figures", {}, settings);
   }
 
   /** Tokens and cost of the tenant, by skill, session, model or day, page by page. */
@@ -165,7 +165,7 @@ export class Hull {
   }
 
   card(slug: string, settings: CallSettings = {}): Promise<Card> {
-    return this.#transport.get("GET /skills/{slug}/card", { path: { slug } }, settings);
+    return this.#transport.ask("GET /skills/{slug}/card", { path: { slug } }, settings);
   }
 
   /** The versions of a skill, the newest first, page by page. */
@@ -175,7 +175,7 @@ export class Hull {
 
   /** The values that a skill's tools get; of a secret only whether it is set. @param settings `bot`: of this profile */
   config(slug: string, settings: CallSettings & { bot?: string } = {}): Promise<ToolConfig> {
-    return this.#transport.get(
+    return this.#transport.ask(
       "GET /skills/{slug}/config",
       { path: { slug }, query: { bot: settings.bot } },
       settings,
@@ -188,7 +188,7 @@ export class Hull {
     change: Json<"PUT /skills/{slug}/config">,
     settings: CallSettings & { bot?: string } = {},
   ): Promise<ToolConfig> {
-    return this.#transport.put(
+    return this.#transport.ask(
       "PUT /skills/{slug}/config",
       { path: { slug }, query: { bot: settings.bot }, json: change },
       settings,

@@ -45,7 +45,7 @@ export class DaemonClient {
 
   /** The daemon with its snapshot and the beginning of its queue. */
   get(settings: CallSettings = {}): Promise<DaemonSnapshot> {
-    return this.#transport.get("GET /daemons/{id}", { path: this.#path }, settings);
+    return this.#transport.ask("GET /daemons/{id}", { path: this.#path }, settings);
   }
 
   /** Its wakes, the newest first, page by page. */

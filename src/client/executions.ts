@@ -14,7 +14,7 @@ export class ExecutionsClient {
 
   /** State and result. */
   get(id: string, settings: CallSettings = {}): Promise<Execution> {
-    return this.#transport.get("GET /executions/{id}", { path: { id } }, settings);
+    return this.#transport.ask("GET /executions/{id}", { path: { id } }, settings);
   }
 
   /** The answer itself, once the call has ended. Throws HullError if it failed. */

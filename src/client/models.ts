@@ -53,43 +53,43 @@ export class ModelsClient {
 
   /** The provider and the model that a call without either gets. */
   info(settings: CallSettings = {}): Promise<ModelInfo> {
-    return this.#transport.get("GET /llm/info", {}, settings);
+    return this.#transport.ask("GET /llm/info", {}, settings);
   }
 
   /** All aliases; with the id of a model, or an alias, what Hull knows of the model. */
   models(id?: string, settings: CallSettings = {}): Promise<ModelAliases | Model> {
-    return this.#transport.get("GET /llm/models", { query: { id } }, settings);
+    return this.#transport.ask("GET /llm/models", { query: { id } }, settings);
   }
 
   /** Which model and provider a name means. */
   resolve(model: string, settings: CallSettings = {}): Promise<ModelTarget> {
-    return this.#transport.get("GET /llm/resolve", { query: { model } }, settings);
+    return this.#transport.ask("GET /llm/resolve", { query: { model } }, settings);
   }
 
   /** The provider that follows from a model's name. */
   infer(model: string, settings: CallSettings = {}): Promise<Answer<"GET /llm/infer">> {
-    return this.#transport.get("GET /llm/infer", { query: { model } }, settings);
+    return this.#transport.ask("GET /llm/infer", { query: { model } }, settings);
   }
 
   tier(model: string, settings: CallSettings = {}): Promise<Answer<"GET /llm/tier">> {
-    return this.#transport.get("GET /llm/tier", { query: { model } }, settings);
+    return this.#transport.ask("GET /llm/tier", { query: { model } }, settings);
   }
 
   /** A model for a target: an alias, a tier or `provider:model`. */
   pick(target: string, settings: CallSettings = {}): Promise<ModelTarget> {
-    return this.#transport.get("GET /llm/pick", { query: { target } }, settings);
+    return this.#transport.ask("GET /llm/pick", { query: { target } }, settings);
   }
 
   /** What tokens cost. */
   cost(query: Query<"GET /llm/cost">, settings: CallSettings = {}): Promise<Answer<"GET /llm/cost">> {
-    return this.#transport.get("GET /llm/cost", { query }, settings);
+    return this.#transport.ask("GET /llm/cost", { query }, settings);
   }
 
   capabilities(
     query: Query<"GET /llm/capabilities">,
     settings: CallSettings = {},
   ): Promise<ModelCapabilities> {
-    return this.#transport.get("GET /llm/capabilities", { query }, settings);
+    return this.#transport.ask("GET /llm/capabilities", { query }, settings);
   }
 
   /** @param only `available`: those that the deployment can call */
@@ -100,26 +100,26 @@ export class ModelsClient {
   }
 
   provider(name: string, settings: CallSettings = {}): Promise<ModelProvider> {
-    return this.#transport.get("GET /llm/providers/{name}", { path: { name } }, settings);
+    return this.#transport.ask("GET /llm/providers/{name}", { path: { name } }, settings);
   }
 
   /** Asks the provider whether it answers. */
   checkProvider(name: string, settings: CallSettings = {}): Promise<ProviderHealth> {
-    return this.#transport.get("GET /llm/providers/{name}/health", { path: { name } }, settings);
+    return this.#transport.ask("GET /llm/providers/{name}/health", { path: { name } }, settings);
   }
 
   /** What the caller has used of models. */
   usage(settings: CallSettings = {}): Promise<TotalUsage> {
-    return this.#transport.get("GET /llm/usage", {}, settings);
+    return this.#transport.ask("GET /llm/usage", {}, settings);
   }
 
   /** What a session has cost. */
   sessionCost(query: OfSession = {}, settings: CallSettings = {}): Promise<SessionCost> {
-    return this.#transport.get("GET /llm/session-cost", { query }, settings);
+    return this.#transport.ask("GET /llm/session-cost", { query }, settings);
   }
 
   softBudget(query: OfSession = {}, settings: CallSettings = {}): Promise<SoftBudget> {
-    return this.#transport.get("GET /llm/budget", { query }, settings);
+    return this.#transport.ask("GET /llm/budget", { query }, settings);
   }
 
   setSoftBudget(
@@ -127,7 +127,7 @@ export class ModelsClient {
     query: OfSession = {},
     settings: CallSettings = {},
   ): Promise<SoftBudget> {
-    return this.#transport.put("PUT /llm/budget", { query, json: budget }, settings);
+    return this.#transport.ask("PUT /llm/budget", { query, json: budget }, settings);
   }
 
   removeSoftBudget(query: OfSession = {}, settings: CallSettings = {}): Promise<void> {

@@ -71,7 +71,7 @@ export class SessionClient {
   }
 
   get(settings: CallSettings = {}): Promise<Session> {
-    return this.#transport.get("GET /sessions/{id}", { path: this.#path }, settings);
+    return this.#transport.ask("GET /sessions/{id}", { path: this.#path }, settings);
   }
 
   /** Stops the session's run and removes all its data. */
@@ -111,7 +111,7 @@ export class SessionClient {
   }
 
   getRun(run: string, settings: CallSettings = {}): Promise<SessionRun> {
-    return this.#transport.get("GET /sessions/{id}/runs/{run}", { path: { ...this.#path, run } }, settings);
+    return this.#transport.ask("GET /sessions/{id}/runs/{run}", { path: { ...this.#path, run } }, settings);
   }
 
   /** Events of a run: those so far, or after an event's number, then future ones, up to its end. */
@@ -207,7 +207,7 @@ export class SessionClient {
 
   /** The transcript itself, with which another session can be opened. */
   rawTranscript(settings: CallSettings = {}): Promise<Transcript> {
-    return this.#transport.get(
+    return this.#transport.ask(
       "GET /sessions/{id}/transcript",
       { path: this.#path, query: { view: "raw" } },
       settings,
@@ -216,21 +216,21 @@ export class SessionClient {
 
   /** The model's chunks and the results of tools, to be replayed offline. */
   cassette(settings: CallSettings = {}): Promise<SessionCassette> {
-    return this.#transport.get("GET /sessions/{id}/cassette", { path: this.#path }, settings);
+    return this.#transport.ask("GET /sessions/{id}/cassette", { path: this.#path }, settings);
   }
 
   async exists(settings: CallSettings = {}): Promise<boolean> {
-    return (await this.#transport.get("GET /sessions/{id}/exists", { path: this.#path }, settings)).exists;
+    return (await this.#transport.ask("GET /sessions/{id}/exists", { path: this.#path }, settings)).exists;
   }
 
   /** The number of messages that the next model call would send. */
   async length(settings: CallSettings = {}): Promise<number> {
-    return (await this.#transport.get("GET /sessions/{id}/length", { path: this.#path }, settings)).length;
+    return (await this.#transport.ask("GET /sessions/{id}/length", { path: this.#path }, settings)).length;
   }
 
   /** The session from which this one was forked, and its own forks. */
   ancestry(settings: CallSettings = {}): Promise<SessionAncestry> {
-    return this.#transport.get("GET /sessions/{id}/ancestry", { path: this.#path }, settings);
+    return this.#transport.ask("GET /sessions/{id}/ancestry", { path: this.#path }, settings);
   }
 
   /** Replaces older messages by a summary. */
@@ -313,7 +313,7 @@ export class SessionClient {
 
   artifact(id: string, settings: CallSettings & { version?: number } = {}): Promise<Artifact> {
     const { version } = settings;
-    return this.#transport.get(
+    return this.#transport.ask(
       "GET /sessions/{id}/artifacts/{artifact}",
       { path: { ...this.#path, artifact: id }, query: { version } },
       settings,
@@ -333,7 +333,7 @@ class ApprovalsClient {
 
   /** The approvals that wait now. */
   async list(settings: CallSettings = {}): Promise<Approvals["data"]> {
-    const { data } = await this.#transport.get(
+    const { data } = await this.#transport.ask(
       "GET /sessions/{id}/approvals",
       { path: this.#path },
       settings,

@@ -70,7 +70,7 @@ export class TaskClient {
   }
 
   get(settings: CallSettings = {}): Promise<Task> {
-    return this.#transport.get("GET /tasks/{id}", { path: this.#path }, settings);
+    return this.#transport.ask("GET /tasks/{id}", { path: this.#path }, settings);
   }
 
   /** Gives its agent another task. */

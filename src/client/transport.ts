@@ -160,15 +160,8 @@ export class Transport {
     return this.send(call, settings, async (response): Promise<Answer<R>> => response.json());
   }
 
-  get<R extends Route & `GET ${string}`>(
-    route: R,
-    takes: Takes<R>,
-    settings: CallSettings,
-  ): Promise<Answer<R>> {
-    return this.json(call(route, takes), settings);
-  }
-
-  put<R extends Route & `PUT ${string}`>(
+  /** The JSON of a route whose second call has no further effect. */
+  ask<R extends Route & `${"GET" | "PUT"} ${string}`>(
     route: R,
     takes: Takes<R>,
     settings: CallSettings,

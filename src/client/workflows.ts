@@ -65,8 +65,8 @@ export class WorkflowsClient {
   get(name: string, settings: CallSettings = {}): Promise<StoredWorkflow> {
     const [first = "", second] = name.split("/", 2);
     return second === undefined
-      ? this.#transport.get("GET /workflows/{name}", { path: { name } }, settings)
-      : this.#transport.get(
+      ? this.#transport.ask("GET /workflows/{name}", { path: { name } }, settings)
+      : this.#transport.ask(
           "GET /workflows/{skill}/{name}",
           { path: { skill: first, name: second } },
           settings,
@@ -75,7 +75,7 @@ export class WorkflowsClient {
 
   /** Stores a graph as the next version under a name. */
   put(name: string, graph: WorkflowGraph, settings: CallSettings = {}): Promise<WorkflowVersion> {
-    return this.#transport.put("PUT /workflows/{name}", { path: { name }, json: { graph } }, settings);
+    return this.#transport.ask("PUT /workflows/{name}", { path: { name }, json: { graph } }, settings);
   }
 
   /** Removes all versions of a stored workflow; its runs continue. */
@@ -99,7 +99,7 @@ export class WorkflowRunClient {
   /** The run's record. @param settings `wait: "terminal"`: once the run has ended */
   get(settings: CallSettings & { wait?: "terminal" | "none" } = {}): Promise<WorkflowRun> {
     const { wait } = settings;
-    return this.#transport.get("GET /workflows/runs/{id}", { path: this.#path, query: { wait } }, settings);
+    return this.#transport.ask("GET /workflows/runs/{id}", { path: this.#path, query: { wait } }, settings);
   }
 
   /** Removes the run with its data. */

@@ -233,7 +233,7 @@ export async function putUpload(context: RunContext, { workspace }: Container, i
     size: number,
     body: Parameters<typeof writeFile>[3],
   ): Promise<boolean> => {
-    const outcome = await writeFile(env.FILES, workspace, { path, expected, size, executable: null }, body);
+    const outcome = await writeFile(env.FILES, workspace, { path, expected, size }, body);
     if (!("refused" in outcome)) return true;
     if (outcome.refused === "expected") return false;
     throw doesNotFit("file_id", path);

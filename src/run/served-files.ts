@@ -51,7 +51,7 @@ export async function writeInputs(
 ): Promise<{ [path: string]: string }> {
   const written: { [path: string]: string } = {};
   for (const { path, content } of placed(files)) {
-    const intent = { path, expected: null, size: null, executable: null };
+    const intent = { path, expected: null, size: null };
     const outcome = await writeFile(env.FILES, workspace, intent, content);
     if ("refused" in outcome) throw doesNotFit("file", path);
     written[path] = outcome.sha256;

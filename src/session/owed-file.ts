@@ -66,7 +66,7 @@ async function persist(
 ): Promise<boolean> {
   try {
     const bytes = new TextEncoder().encode(JSON.stringify(log.answered(await document()), null, 2));
-    const intent = { path, expected: null, size: bytes.length, executable: null };
+    const intent = { path, expected: null, size: bytes.length };
     const written = await writeFile(env.FILES, files.byRun, intent, [bytes]);
     if ("refused" in written) log.fault({ event: "daemon_not_persisted", path }, written.refused);
     return true;

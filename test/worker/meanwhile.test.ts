@@ -261,7 +261,7 @@ it("a session that is opened while the one before is being removed keeps its row
     // This one finds the session removed.
     await world.open();
     const { files, listing } = world.conversation;
-    const file = { path: "a", expected: null, size: 1, executable: null };
+    const file = { path: "a", expected: null, size: 1 };
     expect(await writeFile(bindings.FILES, files, file, [new Uint8Array(1)])).toMatchObject({ version: 1 });
     await listing.written();
     second.release();

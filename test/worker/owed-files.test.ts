@@ -85,7 +85,7 @@ it("a file that the session refuses is not tried again", async () => {
   await inWorld({ replies: [] }, async (world) => {
     await ended(world);
     const { files } = world.conversation;
-    const intent = { path: "kept", expected: null, size: 1, executable: null };
+    const intent = { path: "kept", expected: null, size: 1 };
     await writeFile(bindings.FILES, files.byRun, intent, [new Uint8Array(1)]);
     expect([await paths(world), isDue(world)]).toEqual([["kept"], false]);
   });

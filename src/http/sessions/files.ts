@@ -74,7 +74,7 @@ export async function storeFile(context: RequestContext, workspace: WorkspaceAcc
   if (reason !== null) throw new BadPath({ path, reason });
   const expected = expectation(request);
   checkDeclaredLength(request, MAX_FILE_BYTES);
-  const intent = { path, expected, size: declaredLength(request), executable: null };
+  const intent = { path, expected, size: declaredLength(request) };
   const written = await writeFile(env.FILES, workspace, intent, bodyChunks(request, MAX_FILE_BYTES));
   if ("refused" in written) throw refusalOf(written, path);
   const status = written.done === "created" ? 201 : 200;

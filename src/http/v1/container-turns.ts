@@ -30,7 +30,7 @@ export async function storeTurns(
   const name = crypto.randomUUID().replaceAll("-", "");
   const bytes = new TextEncoder().encode(JSON.stringify(context.redacted(messages.flatMap(messageJson))));
   const path = pathOf(name);
-  const intent = { path, expected: null, size: bytes.length, executable: null };
+  const intent = { path, expected: null, size: bytes.length };
   const outcome = await writeFile(context.env.FILES, workspace, intent, [bytes]);
   if ("refused" in outcome) throw refusalOf(outcome, path);
   return (call) => `${id}.${name}.${call}`;

@@ -158,7 +158,7 @@ async function postPersist(context: RequestContext): Promise<Response> {
   const persisted_path = `${owner}/${path}`;
   const stored: SessionParts = { ...parts, run: { ...run, persisted_path }, persisted_path };
   const bytes = new TextEncoder().encode(JSON.stringify(sessionDocument(stored)));
-  const intent = { path, expected: null, size: bytes.length, executable: null };
+  const intent = { path, expected: null, size: bytes.length };
   const workspace = clientWorkspace(sessionOf(context, owner));
   const written = await writeFile(context.env.FILES, workspace, intent, [bytes]);
   if ("refused" in written) throw refusalOf(written, path);

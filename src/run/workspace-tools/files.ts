@@ -381,7 +381,6 @@ export class FileTools {
       path,
       expected: expected === null ? null : { sha256: [expected] },
       size: bytes.length,
-      executable: null,
     };
     return writeFile(bucket, workspace, intent, [bytes]);
   }

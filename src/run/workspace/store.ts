@@ -9,23 +9,21 @@ import type { FileIntent, Outcome, Refusal, WorkspaceAccess } from "./access.ts"
 type Written = Refusal | (Exclude<Outcome, Refusal> & { sha256: string; size: number });
 
 /**
- * Writes one file, unless the write is refused, before or after its content was stored.
- * @param intent `size`: as far as it is known; `executable`: `null` keeps the flag of an existing file, and means false
- *   for a new one
+ * Writes one file, unless the write is refused, before or after its content was stored. An existing file keeps its
+ * executable flag.
  */
 export async function writeFile(
   bucket: R2Bucket,
   workspace: WorkspaceAccess,
-  intent: FileIntent & { executable: boolean | null },
+  intent: FileIntent,
   content: Body,
 ): Promise<Written> {
-  const { executable, ...wanted } = intent;
-  const begun = await workspace.beginFile(wanted);
+  const { path, expected } = intent;
+  const begun = await workspace.beginFile(intent);
   if ("refused" in begun) return begun;
   const { key } = begun;
   const stored = await storeContent(bucket, workspace, key, content);
-  const { path, expected } = wanted;
-  const write = { kind: "write", path, key, ...stored, executable, expected } as const;
+  const write = { kind: "write", path, key, ...stored, executable: null, expected } as const;
   const [outcome] = await workspace.changeFiles([write]);
   if (outcome === undefined) throw new Internal({ cause: "a change without an outcome" });
   return "refused" in outcome ? outcome : { ...outcome, ...stored };

@@ -167,7 +167,7 @@ async function written(
   body: AsyncIterable<Uint8Array>,
 ): Promise<Response> {
   const path = `${CODE_FOLDERS.input}/${filename.slice(filename.lastIndexOf("/") + 1)}`.normalize("NFC");
-  const intent = { path, expected: null, size: null, executable: null };
+  const intent = { path, expected: null, size: null };
   const outcome = await writeFile(context.env.FILES, workspace, intent, body);
   if ("refused" in outcome) throw refusalOf(outcome, path);
   return jsonNow(shownFile(id, { path, size: outcome.size, modified_at: outcome.modified_at }));
