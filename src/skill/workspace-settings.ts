@@ -60,7 +60,9 @@ export const workspaceToolsShape = z.lazy(() =>
 
 /** Whether commands may reach a host, or all hosts of a pattern such as `*.example.com`. @param network of the settings */
 export const reaches = (network: boolean | readonly string[], host: string): boolean =>
-  typeof network === "boolean" ? network : network.some((own) => covers(own.toLowerCase(), host.toLowerCase()));
+  typeof network === "boolean"
+    ? network
+    : network.some((own) => covers(own.toLowerCase(), host.toLowerCase()));
 
 /** Whether the entry `own` includes every host that `host` means. */
 const covers = (own: string, host: string): boolean =>

@@ -311,7 +311,9 @@ describe("load", () => {
         const gate = join(await mkdtemp(join(dir, "gate-")), "open");
         const argv = ["sh", "-c", 'until [ -e "$0" ]; do sleep 0.1; done', gate];
         const other = run(runner, files, { argv, skill: one.skill });
-        const asked = await run(runner, files, { ...one, argv: ["echo", "x"] }).finally(() => writeFile(gate, ""));
+        const asked = await run(runner, files, { ...one, argv: ["echo", "x"] }).finally(() =>
+          writeFile(gate, ""),
+        );
         expect(asked.stdout.toString()).toBe("x\n");
         await other;
         const metrics = await (await fetch(`${runner.url}/metrics`)).text();

@@ -456,7 +456,8 @@ describe("a task with a graph", () => {
 
   it("does not begin again for the key of a request whose task was removed", async () => {
     const headers = { "idempotency-key": "removed-graph" };
-    const asked = (task: string) => post("/tasks", { task, graph: two, options: { provider: "mock" } }, headers);
+    const asked = (task: string) =>
+      post("/tasks", { task, graph: two, options: { provider: "mock" } }, headers);
     const { id } = await (await asked("Do it.")).json<{ id: string }>();
     await wait(id);
     expect((await client.fetch(`/sessions/${id}`, { method: "DELETE" })).status).toBe(204);

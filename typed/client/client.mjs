@@ -39,11 +39,11 @@ var BudgetsClient = class {
   }
   /** The budget, with what is spent of it. */
   get(scope, settings = {}) {
-    return this.#transport.get("GET /budgets/{scope}", { path: { scope } }, settings);
+    return this.#transport.ask("GET /budgets/{scope}", { path: { scope } }, settings);
   }
   /** Sets the budget; needs a key with the scope `admin`. */
   set(scope, budget, settings = {}) {
-    return this.#transport.put("PUT /budgets/{scope}", { path: { scope }, json: budget }, settings);
+    return this.#transport.ask("PUT /budgets/{scope}", { path: { scope }, json: budget }, settings);
   }
   delete(scope, settings = {}) {
     return this.#transport.remove("DELETE /budgets/{scope}", { path: { scope } }, settings);
@@ -204,10 +204,8 @@ var Transport = class {
   json(call2, settings) {
     return this.send(call2, settings, async (response) => response.json());
   }
-  get(route, takes, settings) {
-    return this.json(call(route, takes), settings);
-  }
-  put(route, takes, settings) {
+  /** The JSON of a route whose second call has no further effect. */
+  ask(route, takes, settings) {
     return this.json(call(route, takes), settings);
   }
   post(route, takes, settings) {
@@ -496,7 +494,7 @@ var SessionClient = class _SessionClient {
     this.files = new SessionFilesClient(transport, id);
   }
   get(settings = {}) {
-    return this.#transport.get("GET /sessions/{id}", { path: this.#path }, settings);
+    return this.#transport.ask("GET /sessions/{id}", { path: this.#path }, settings);
   }
   /** Stops the session's run and removes all its data. */
   delete(settings = {}) {
@@ -527,7 +525,7 @@ var SessionClient = class _SessionClient {
     return this.#transport.pages("GET /sessions/{id}/runs", { path: this.#path }, settings);
   }
   getRun(run, settings = {}) {
-    return this.#transport.get("GET /sessions/{id}/runs/{run}", { path: { ...this.#path, run } }, settings);
+    return this.#transport.ask("GET /sessions/{id}/runs/{run}", { path: { ...this.#path, run } }, settings);
   }
   /** Events of a run: those so far, or after an event's number, then future ones, up to its end. */
   runEvents(run, settings = {}) {
@@ -601,7 +599,7 @@ var SessionClient = class _SessionClient {
   }
   /** The transcript itself, with which another session can be opened. */
   rawTranscript(settings = {}) {
-    return this.#transport.get(
+    return this.#transport.ask(
       "GET /sessions/{id}/transcript",
       { path: this.#path, query: { view: "raw" } },
       settings
@@ -609,18 +607,18 @@ var SessionClient = class _SessionClient {
   }
   /** The model's chunks and the results of tools, to be replayed offline. */
   cassette(settings = {}) {
-    return this.#transport.get("GET /sessions/{id}/cassette", { path: this.#path }, settings);
+    return this.#transport.ask("GET /sessions/{id}/cassette", { path: this.#path }, settings);
   }
   async exists(settings = {}) {
-    return (await this.#transport.get("GET /sessions/{id}/exists", { path: this.#path }, settings)).exists;
+    return (await this.#transport.ask("GET /sessions/{id}/exists", { path: this.#path }, settings)).exists;
   }
   /** The number of messages that the next model call would send. */
   async length(settings = {}) {
-    return (await this.#transport.get("GET /sessions/{id}/length", { path: this.#path }, settings)).length;
+    return (await this.#transport.ask("GET /sessions/{id}/length", { path: this.#path }, settings)).length;
   }
   /** The session from which this one was forked, and its own forks. */
   ancestry(settings = {}) {
-    return this.#transport.get("GET /sessions/{id}/ancestry", { path: this.#path }, settings);
+    return this.#transport.ask("GET /sessions/{id}/ancestry", { path: this.#path }, settings);
   }
   /** Replaces older messages by a summary. */
   compact(body = {}, settings = {}) {
@@ -687,7 +685,7 @@ var SessionClient = class _SessionClient {
   }
   artifact(id, settings = {}) {
     const { version } = settings;
-    return this.#transport.get(
+    return this.#transport.ask(
       "GET /sessions/{id}/artifacts/{artifact}",
       { path: { ...this.#path, artifact: id }, query: { version } },
       settings
@@ -703,7 +701,7 @@ var ApprovalsClient = class {
   }
   /** The approvals that wait now. */
   async list(settings = {}) {
-    const { data } = await this.#transport.get(
+    const { data } = await this.#transport.ask(
       "GET /sessions/{id}/approvals",
       { path: this.#path },
       settings
@@ -799,7 +797,7 @@ var DaemonClient = class {
   }
   /** The daemon with its snapshot and the beginning of its queue. */
   get(settings = {}) {
-    return this.#transport.get("GET /daemons/{id}", { path: this.#path }, settings);
+    return this.#transport.ask("GET /daemons/{id}", { path: this.#path }, settings);
   }
   /** Its wakes, the newest first, page by page. */
   wakes(settings = {}) {
@@ -834,7 +832,7 @@ var ExecutionsClient = class {
   }
   /** State and result. */
   get(id, settings = {}) {
-    return this.#transport.get("GET /executions/{id}", { path: { id } }, settings);
+    return this.#transport.ask("GET /executions/{id}", { path: { id } }, settings);
   }
   /** The answer itself, once the call has ended. Throws HullError if it failed. */
   result(id, settings = {}) {
@@ -923,58 +921,58 @@ var ModelsClient = class {
   }
   /** The provider and the model that a call without either gets. */
   info(settings = {}) {
-    return this.#transport.get("GET /llm/info", {}, settings);
+    return this.#transport.ask("GET /llm/info", {}, settings);
   }
   /** All aliases; with the id of a model, or an alias, what Hull knows of the model. */
   models(id, settings = {}) {
-    return this.#transport.get("GET /llm/models", { query: { id } }, settings);
+    return this.#transport.ask("GET /llm/models", { query: { id } }, settings);
   }
   /** Which model and provider a name means. */
   resolve(model, settings = {}) {
-    return this.#transport.get("GET /llm/resolve", { query: { model } }, settings);
+    return this.#transport.ask("GET /llm/resolve", { query: { model } }, settings);
   }
   /** The provider that follows from a model's name. */
   infer(model, settings = {}) {
-    return this.#transport.get("GET /llm/infer", { query: { model } }, settings);
+    return this.#transport.ask("GET /llm/infer", { query: { model } }, settings);
   }
   tier(model, settings = {}) {
-    return this.#transport.get("GET /llm/tier", { query: { model } }, settings);
+    return this.#transport.ask("GET /llm/tier", { query: { model } }, settings);
   }
   /** A model for a target: an alias, a tier or `provider:model`. */
   pick(target, settings = {}) {
-    return this.#transport.get("GET /llm/pick", { query: { target } }, settings);
+    return this.#transport.ask("GET /llm/pick", { query: { target } }, settings);
   }
   /** What tokens cost. */
   cost(query, settings = {}) {
-    return this.#transport.get("GET /llm/cost", { query }, settings);
+    return this.#transport.ask("GET /llm/cost", { query }, settings);
   }
   capabilities(query, settings = {}) {
-    return this.#transport.get("GET /llm/capabilities", { query }, settings);
+    return this.#transport.ask("GET /llm/capabilities", { query }, settings);
   }
   /** @param only `available`: those that the deployment can call */
   providers(only, settings = {}) {
     return only === void 0 ? this.#transport.pages("GET /llm/providers", {}, settings) : this.#transport.pages("GET /llm/providers/available", {}, settings);
   }
   provider(name, settings = {}) {
-    return this.#transport.get("GET /llm/providers/{name}", { path: { name } }, settings);
+    return this.#transport.ask("GET /llm/providers/{name}", { path: { name } }, settings);
   }
   /** Asks the provider whether it answers. */
   checkProvider(name, settings = {}) {
-    return this.#transport.get("GET /llm/providers/{name}/health", { path: { name } }, settings);
+    return this.#transport.ask("GET /llm/providers/{name}/health", { path: { name } }, settings);
   }
   /** What the caller has used of models. */
   usage(settings = {}) {
-    return this.#transport.get("GET /llm/usage", {}, settings);
+    return this.#transport.ask("GET /llm/usage", {}, settings);
   }
   /** What a session has cost. */
   sessionCost(query = {}, settings = {}) {
-    return this.#transport.get("GET /llm/session-cost", { query }, settings);
+    return this.#transport.ask("GET /llm/session-cost", { query }, settings);
   }
   softBudget(query = {}, settings = {}) {
-    return this.#transport.get("GET /llm/budget", { query }, settings);
+    return this.#transport.ask("GET /llm/budget", { query }, settings);
   }
   setSoftBudget(budget, query = {}, settings = {}) {
-    return this.#transport.put("PUT /llm/budget", { query, json: budget }, settings);
+    return this.#transport.ask("PUT /llm/budget", { query, json: budget }, settings);
   }
   removeSoftBudget(query = {}, settings = {}) {
     return this.#transport.remove("DELETE /llm/budget", { query }, settings);
@@ -1033,7 +1031,7 @@ var TaskClient = class {
     this.#path = { id };
   }
   get(settings = {}) {
-    return this.#transport.get("GET /tasks/{id}", { path: this.#path }, settings);
+    return this.#transport.ask("GET /tasks/{id}", { path: this.#path }, settings);
   }
   /** Gives its agent another task. */
   input(task, settings = {}) {
@@ -1093,7 +1091,7 @@ var WorkflowsClient = class {
   /** @param name of a stored workflow, also `name@version`, or `skill/name` */
   get(name, settings = {}) {
     const [first = "", second] = name.split("/", 2);
-    return second === void 0 ? this.#transport.get("GET /workflows/{name}", { path: { name } }, settings) : this.#transport.get(
+    return second === void 0 ? this.#transport.ask("GET /workflows/{name}", { path: { name } }, settings) : this.#transport.ask(
       "GET /workflows/{skill}/{name}",
       { path: { skill: first, name: second } },
       settings
@@ -1101,7 +1099,7 @@ var WorkflowsClient = class {
   }
   /** Stores a graph as the next version under a name. */
   put(name, graph, settings = {}) {
-    return this.#transport.put("PUT /workflows/{name}", { path: { name }, json: { graph } }, settings);
+    return this.#transport.ask("PUT /workflows/{name}", { path: { name }, json: { graph } }, settings);
   }
   /** Removes all versions of a stored workflow; its runs continue. */
   delete(name, settings = {}) {
@@ -1120,7 +1118,7 @@ var WorkflowRunClient = class _WorkflowRunClient {
   /** The run's record. @param settings `wait: "terminal"`: once the run has ended */
   get(settings = {}) {
     const { wait } = settings;
-    return this.#transport.get("GET /workflows/runs/{id}", { path: this.#path, query: { wait } }, settings);
+    return this.#transport.ask("GET /workflows/runs/{id}", { path: this.#path, query: { wait } }, settings);
   }
   /** Removes the run with its data. */
   delete(settings = {}) {
@@ -1239,11 +1237,11 @@ var Hull = class {
   }
   /** One run of that list. */
   getRun(id, settings = {}) {
-    return this.#transport.get("GET /runs/{id}", { path: { id } }, settings);
+    return this.#transport.ask("GET /runs/{id}", { path: { id } }, settings);
   }
   /** Sums over the runs of the last 24 hours by skill, and how many runs wait for an approval. */
   runFigures(settings = {}) {
-    return this.#transport.get("GET /runs/figures", {}, settings);
+    return this.#transport.ask("GET /runs/figures", {}, settings);
   }
   /** Tokens and cost of the tenant, by skill, session, model or day, page by page. */
   usage(filter = {}, settings = {}) {
@@ -1275,7 +1273,7 @@ var Hull = class {
     }
   }
   card(slug, settings = {}) {
-    return this.#transport.get("GET /skills/{slug}/card", { path: { slug } }, settings);
+    return this.#transport.ask("GET /skills/{slug}/card", { path: { slug } }, settings);
   }
   /** The versions of a skill, the newest first, page by page. */
   versions(slug, settings = {}) {
@@ -1283,7 +1281,7 @@ var Hull = class {
   }
   /** The values that a skill's tools get; of a secret only whether it is set. @param settings `bot`: of this profile */
   config(slug, settings = {}) {
-    return this.#transport.get(
+    return this.#transport.ask(
       "GET /skills/{slug}/config",
       { path: { slug }, query: { bot: settings.bot } },
       settings
@@ -1291,7 +1289,7 @@ var Hull = class {
   }
   /** Changes some of these values; `null` resets one. */
   configure(slug, change, settings = {}) {
-    return this.#transport.put(
+    return this.#transport.ask(
       "PUT /skills/{slug}/config",
       { path: { slug }, query: { bot: settings.bot }, json: change },
       settings

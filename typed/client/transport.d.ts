@@ -67,8 +67,8 @@ export declare class Transport {
     nothing(call: Call, settings?: CallSettings): Promise<void>;
     /** The JSON with which a route answers a call of `call`. */
     json<R extends Route>(call: RouteCall<R>, settings: CallSettings): Promise<Answer<R>>;
-    get<R extends Route & `GET ${string}`>(route: R, takes: Takes<R>, settings: CallSettings): Promise<Answer<R>>;
-    put<R extends Route & `PUT ${string}`>(route: R, takes: Takes<R>, settings: CallSettings): Promise<Answer<R>>;
+    /** The JSON of a route whose second call has no further effect. */
+    ask<R extends Route & `${"GET" | "PUT"} ${string}`>(route: R, takes: Takes<R>, settings: CallSettings): Promise<Answer<R>>;
     post<R extends KeyedRoute>(route: R, takes: Takes<R>, settings: RunSettings): Promise<Answer<R>>;
     /** The answer of a route that begins a run, with the query `wait=none`: the run continues. */
     begin<R extends LaterRoute>(route: R, takes: Takes<R> & {

@@ -322,7 +322,10 @@ describe("folders (S4)", () => {
         '[mcp.servers.docs]\nurl = "https://a.example/"\nheaders = { x-a = "${OPENAI_API_KEY}" }',
         /mcp\.servers\.docs: .*provider's key/,
       ],
-      ['[workspace_tools]\nnetwork = ["https://a.example"]', /network\.0: must be a host such as "api\.example/],
+      [
+        '[workspace_tools]\nnetwork = ["https://a.example"]',
+        /network\.0: must be a host such as "api\.example/,
+      ],
       ["a = = 1", /hull\.toml:1:5: /],
       [
         'prot = 1\nskils = "x"\nport = "x"\nrate_limit = "fast"\n',
