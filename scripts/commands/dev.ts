@@ -66,8 +66,11 @@ Provider keys and *_BASE_URL come from the environment, .env or .dev.vars. They 
   words: 1,
   async run({ values, positionals }) {
     const { mocks, record, replay, realtime } = values;
-    if (record !== undefined && replay !== undefined) {
-      throw usageError("flags_exclude", "--record and --replay exclude each other.");
+    const [first, second] = Object.entries({ mocks, record, replay }).filter(
+      ([, file]) => file !== undefined,
+    );
+    if (first !== undefined && second !== undefined) {
+      throw usageError("flags_exclude", `--${first[0]} and --${second[0]} exclude each other.`);
     }
     if (realtime === true && replay === undefined)
       process.stderr.write("--realtime has no effect without --replay.\n");

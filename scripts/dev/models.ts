@@ -17,7 +17,7 @@ import { plainJson } from "../models.ts";
 import { readIfThere } from "../read-if-there.ts";
 import { reasonOf } from "../system-error.ts";
 
-/** File names; at most one of `record` and `replay`. */
+/** File names; at most one of the three. */
 export interface ModelStandIns {
   mocks?: string | undefined;
   record?: string | undefined;

@@ -217,7 +217,7 @@ export class Hull {
   #skill(skill: string, input: SkillInput, settings: SkillSettings): Call {
     const { files, bot, method = "POST" } = settings;
     const isRoute = skill.startsWith("/");
-    const { headers, ...body } = method === "GET" ? inputQuery(input) : inputBody(input, files);
+    const { headers, ...body } = method === "GET" ? inputQuery(input, files) : inputBody(input, files);
     const key = idempotent(settings.idempotencyKey);
     // Hull keeps nothing of calls of proxy skills, so a call that reached the upstream must not be repeated.
     const keeps = async (): Promise<boolean> => (await this.card(skill)).mode !== "proxy";

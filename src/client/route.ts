@@ -59,9 +59,13 @@ export function requestOf<R extends Route>(
 const segments = (name: string, value: string): string =>
   name === "path" ? value.split("/").map(encodeURIComponent).join("/") : encodeURIComponent(value);
 
-/** Whether a path names another resource than its parts say, or none: `fetch` resolves `.` and `..`. */
+/**
+ * Whether a path names another resource than its parts say, or none: `fetch` resolves `.` and `..`, reads `\` as `/`, and
+ * takes what does not begin with `/` for a part of the host.
+ */
 export const namesAnother = (path: string): boolean =>
-  /^[^?#]*\/(?:(?:\.|%2e){1,2}(?=[/?#]|$)|\/)/i.test(path) || /^[^?#]+\/(?=[?#]|$)/.test(path);
+  /^(?!\/)|^[^?#]*[/\\](?:(?:\.|%2e){1,2}(?=[/\\?#]|$)|[/\\])/i.test(path) ||
+  /^[^?#]+[/\\](?=[?#]|$)/.test(path);
 
 export function queryText(query: RouteRequest["query"] = {}): string {
   const pairs = Object.entries(query).flatMap(([name, value]): [string, string][] =>

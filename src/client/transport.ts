@@ -48,7 +48,18 @@ export interface RunSettings extends CallSettings {
   idempotencyKey?: string | false;
 }
 
-export type Body = string | Blob | FormData | ArrayBuffer | ArrayBufferView<ArrayBuffer>;
+export type Body = string | Bytes;
+
+export type Bytes = Blob | FormData | ArrayBuffer | ArrayBufferView<ArrayBuffer>;
+
+export const isBytes = (value: unknown): value is Bytes =>
+  value instanceof Blob ||
+  value instanceof FormData ||
+  value instanceof ArrayBuffer ||
+  ArrayBuffer.isView(value);
+
+export const NOT_ACCEPTED =
+  "Pass text, bytes, a form or, as the input of a skill, a JSON value; a stream, a Promise, a Map or the like is not accepted.";
 
 export interface Call extends RouteRequest {
   /** Sent unchanged. */
@@ -74,6 +85,9 @@ export class Transport {
 
   constructor(options: HullOptions) {
     const { url = "", retries = RETRIES } = options;
+    if (!/^(?:https?:\/\/|\/|$)/i.test(url)) {
+      throw new TypeError(`url must begin with http:// or https://, not be ${JSON.stringify(url)}.`);
+    }
     this.origin = url.replace(/(?<!\/)\/+$/, "");
     this.retries = retries;
     this.#options = options;
@@ -116,7 +130,9 @@ export class Transport {
   async prepare(call: Call, settings: CallSettings): Promise<Prepared> {
     const { method, path, query, json, body } = call;
     if (namesAnother(path)) {
-      throw new TypeError(`An id or a name in ${path} is empty, "." or "..". Pass one that names something.`);
+      throw new TypeError(
+        `The path ${path} must begin with "/", and no id or name in it may be empty, "." or "..". Pass one that names something.`,
+      );
     }
     const { key, headers: own } = this.#options;
     const secret = typeof key === "function" ? await key() : key;
@@ -126,6 +142,7 @@ export class Transport {
     for (const given of [call.headers, settings.headers]) {
       for (const [name, value] of Object.entries(given ?? {})) headers.set(name, value);
     }
+    if (body !== undefined && typeof body !== "string" && !isBytes(body)) throw new TypeError(NOT_ACCEPTED);
     const sent = json === undefined ? body : JSON.stringify(json);
     const init = { method, headers, ...(sent === undefined ? {} : { body: sent }) };
     return { url: this.origin + path + queryText(query), init };

@@ -92,7 +92,9 @@ test("mocks from a file answer everything, each start from the beginning", async
 test.each([
   [["dev", ".", "--mocks", "nothing.jsonl"], 3, /There is no file nothing\.jsonl/],
   [["dev", ".", "--mocks", "bad.jsonl"], 2, /line 2\.error\.category must be one of timeout/],
-  [["dev", ".", "--record", "a", "--replay", "b"], 2, /exclude each other/],
+  [["dev", ".", "--record", "a", "--replay", "b"], 2, /--record and --replay exclude each other/],
+  [["dev", ".", "--mocks", "a", "--record", "b"], 2, /--mocks and --record exclude each other/],
+  [["dev", ".", "--mocks", "a", "--replay", "b"], 2, /--mocks and --replay exclude each other/],
   [["dev", ".", "--replay", "nothing.jsonl"], 3, /There is no cassette/],
   [["replay", "bad.jsonl"], 2, /cannot be replayed:\n {2}line 1/],
   [["replay"], 2, /Name a cassette/],

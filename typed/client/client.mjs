@@ -116,7 +116,7 @@ function requestOf(route, {
   return { method, path: named, query, json };
 }
 var segments = (name, value) => name === "path" ? value.split("/").map(encodeURIComponent).join("/") : encodeURIComponent(value);
-var namesAnother = (path) => /^[^?#]*\/(?:(?:\.|%2e){1,2}(?=[/?#]|$)|\/)/i.test(path) || /^[^?#]+\/(?=[?#]|$)/.test(path);
+var namesAnother = (path) => /^(?!\/)|^[^?#]*[/\\](?:(?:\.|%2e){1,2}(?=[/\\?#]|$)|[/\\])/i.test(path) || /^[^?#]+[/\\](?=[?#]|$)/.test(path);
 function queryText(query = {}) {
   const pairs = Object.entries(query).flatMap(
     ([name, value]) => value === void 0 ? [] : [[name, String(value)]]
@@ -125,6 +125,8 @@ function queryText(query = {}) {
 }
 
 // src/client/transport.ts
+var isBytes = (value) => value instanceof Blob || value instanceof FormData || value instanceof ArrayBuffer || ArrayBuffer.isView(value);
+var NOT_ACCEPTED = "Pass text, bytes, a form or, as the input of a skill, a JSON value; a stream, a Promise, a Map or the like is not accepted.";
 var LONGEST_RETRY_AFTER_MS = 3e4;
 var Transport = class {
   origin;
@@ -132,6 +134,9 @@ var Transport = class {
   #options;
   constructor(options) {
     const { url = "", retries = RETRIES } = options;
+    if (!/^(?:https?:\/\/|\/|$)/i.test(url)) {
+      throw new TypeError(`url must begin with http:// or https://, not be ${JSON.stringify(url)}.`);
+    }
     this.origin = url.replace(/(?<!\/)\/+$/, "");
     this.retries = retries;
     this.#options = options;
@@ -171,7 +176,9 @@ var Transport = class {
   async prepare(call2, settings) {
     const { method, path, query, json, body } = call2;
     if (namesAnother(path)) {
-      throw new TypeError(`An id or a name in ${path} is empty, "." or "..". Pass one that names something.`);
+      throw new TypeError(
+        `The path ${path} must begin with "/", and no id or name in it may be empty, "." or "..". Pass one that names something.`
+      );
     }
     const { key, headers: own } = this.#options;
     const secret = typeof key === "function" ? await key() : key;
@@ -181,6 +188,7 @@ var Transport = class {
     for (const given of [call2.headers, settings.headers]) {
       for (const [name, value] of Object.entries(given ?? {})) headers.set(name, value);
     }
+    if (body !== void 0 && typeof body !== "string" && !isBytes(body)) throw new TypeError(NOT_ACCEPTED);
     const sent = json === void 0 ? body : JSON.stringify(json);
     const init = { method, headers, ...sent === void 0 ? {} : { body: sent } };
     return { url: this.origin + path + queryText(query), init };
@@ -874,29 +882,31 @@ function executionStream(transport, begun, settings) {
 
 // src/client/input.ts
 function inputBody(input, files = []) {
+  if (files.length === 0 && isBytes(input)) return { body: input };
+  checkJson(input);
   const given = input === void 0 ? {} : { input };
-  if (files.length > 0) {
-    if (isBytes(input))
-      throw new TypeError("Stored files go with text or a JSON value, not with bytes or a form.");
-    return { json: { ...given, files } };
-  }
+  if (files.length > 0) return { json: { ...given, files } };
   if (typeof input === "string")
     return { body: input, headers: { "content-type": "text/plain; charset=utf-8" } };
-  if (isBytes(input)) return { body: input };
-  if (isObject(input) && !Array.isArray(input) && (Symbol.iterator in input || Symbol.asyncIterator in input)) {
-    throw new TypeError(
-      "Pass text, bytes, a form or a JSON value; a stream, a Map or the like is not accepted."
-    );
-  }
   return input === void 0 ? {} : { json: given };
 }
-function inputQuery(input) {
+function inputQuery(input, files = []) {
+  if (files.length > 0) throw new TypeError("A call with the method GET takes no stored files.");
+  checkJson(input);
   if (!isObject(input) || Array.isArray(input)) return { query: { input: text(input) } };
   return { query: Object.fromEntries(Object.entries(input).map(([name, value]) => [name, text(value)])) };
 }
+function checkJson(input) {
+  if (isBytes(input)) {
+    throw new TypeError(
+      "Stored files and the method GET go with text or a JSON value, not with bytes or a form."
+    );
+  }
+  const isJson = typeof input !== "function" && (!isObject(input) || Array.isArray(input) || !(input instanceof Promise || Symbol.iterator in input || Symbol.asyncIterator in input));
+  if (!isJson) throw new TypeError(NOT_ACCEPTED);
+}
 var text = (value) => value === void 0 || typeof value === "string" ? value : JSON.stringify(value);
 var isObject = (input) => typeof input === "object" && input !== null;
-var isBytes = (input) => input instanceof Blob || input instanceof FormData || input instanceof ArrayBuffer || ArrayBuffer.isView(input);
 
 // src/client/models.ts
 var ModelsClient = class {
@@ -1311,7 +1321,7 @@ var Hull = class {
   #skill(skill, input, settings) {
     const { files, bot, method = "POST" } = settings;
     const isRoute = skill.startsWith("/");
-    const { headers, ...body } = method === "GET" ? inputQuery(input) : inputBody(input, files);
+    const { headers, ...body } = method === "GET" ? inputQuery(input, files) : inputBody(input, files);
     const key = idempotent(settings.idempotencyKey);
     const keeps = async () => (await this.card(skill)).mode !== "proxy";
     return {

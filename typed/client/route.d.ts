@@ -62,7 +62,10 @@ export declare function requestOf<R extends Route>(route: R, { path, query, json
     query?: RouteRequest["query"];
     json?: unknown;
 }): RouteRequest;
-/** Whether a path names another resource than its parts say, or none: `fetch` resolves `.` and `..`. */
+/**
+ * Whether a path names another resource than its parts say, or none: `fetch` resolves `.` and `..`, reads `\` as `/`, and
+ * takes what does not begin with `/` for a part of the host.
+ */
 export declare const namesAnother: (path: string) => boolean;
 export declare function queryText(query?: RouteRequest["query"]): string;
 export {};

@@ -31,7 +31,10 @@ export interface RunSettings extends CallSettings {
      */
     idempotencyKey?: string | false;
 }
-export type Body = string | Blob | FormData | ArrayBuffer | ArrayBufferView<ArrayBuffer>;
+export type Body = string | Bytes;
+export type Bytes = Blob | FormData | ArrayBuffer | ArrayBufferView<ArrayBuffer>;
+export declare const isBytes: (value: unknown) => value is Bytes;
+export declare const NOT_ACCEPTED = "Pass text, bytes, a form or, as the input of a skill, a JSON value; a stream, a Promise, a Map or the like is not accepted.";
 export interface Call extends RouteRequest {
     /** Sent unchanged. */
     body?: Body | undefined;
