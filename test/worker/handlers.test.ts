@@ -111,6 +111,7 @@ describe("H1 to H4: the contract", () => {
     ["a wrong type", { text: 5 }, /text: .*string/],
     ["a missing one", {}, /required property "text"/],
     ["a wrong enum", { text: "a", unit: "k" }, /unit: .*c.*f/],
+    ["two faults", { text: 5, unit: "k" }, /"string"; unit: Inst/],
     ["one that is nested", { text: "a", at: { x: "no" } }, /at\.x: .*number/],
   ])("arguments with %s never reach the handler", async (_, args, message) => {
     const properties = {

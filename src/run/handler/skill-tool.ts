@@ -116,7 +116,7 @@ function withSchema(outcome: HandlerOutcome, tool: SkillTool, local: boolean): H
   const schema = isArtifact(value) ? undefined : tool.output_schema;
   const errors = schema === undefined ? [] : faultsOf(schema, value);
   if (errors.length === 0) return outcome;
-  const message = `The result of ${tool.name} does not fit its output schema. ${errors.join(" ")}`;
+  const message = `The result of ${tool.name} does not fit its output schema. ${errors.join("; ")}`;
   if (local) return failedCall("tool_error", message, duration_ms);
   return { ...outcome, diagnostics: [...outcome.diagnostics, { code: "output_schema", message }] };
 }
@@ -217,7 +217,7 @@ function checkedArguments(call: ToolCallBlock, tool: SkillTool): { args: JsonObj
   const args = numericArguments(Object.fromEntries(own), tool.parameters);
   const errors = faultsOf(tool.parameters, args);
   if (errors.length === 0) return { args };
-  return { error: `The arguments do not fit the parameters of ${tool.name}. ${errors.join(" ")}` };
+  return { error: `The arguments do not fit the parameters of ${tool.name}. ${errors.join("; ")}` };
 }
 
 /** The faults of a value according to the schema: one sentence each, which begins with the path. */
