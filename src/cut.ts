@@ -11,11 +11,25 @@ export function firstOf(text: string, most: number): string {
  * character that is not ASCII ends a word. @param most UTF-16 units
  */
 export function firstWords(text: string, most: number): string {
-  const isWithin = (at: number): boolean => at < text.length && /[!#-&(-~]/.test(text.charAt(at));
   let end = Math.min(most, text.length);
-  while (end > 0 && isWithin(end) && isWithin(end - 1)) end -= 1;
+  while (isInWord(text, end)) end -= 1;
   return firstOf(text, end);
 }
+
+/** Longer words are no secrets, but output without blanks. */
+const LONGEST_WORD = 1000;
+
+/** The last words of a text, likewise, but not without the end of a very long one. */
+export function lastWords(text: string, most: number): string {
+  const start = Math.max(0, text.length - most);
+  let from = start;
+  while (isInWord(text, from)) from += 1;
+  return lastOf(text, text.length - (from - start > LONGEST_WORD ? start : from));
+}
+
+/** Whether a cut before this character would split a word. */
+const isInWord = (text: string, at: number): boolean =>
+  /^[!#-&(-~]{2}$/.test(text.slice(Math.max(0, at - 1), at + 1));
 
 /** The last characters of a text, without splitting a surrogate pair. @param most UTF-16 units */
 export function lastOf(text: string, most: number): string {

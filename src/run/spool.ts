@@ -4,7 +4,7 @@
  */
 
 import { Gathered } from "../bytes.ts";
-import { lastOf } from "../cut.ts";
+import { lastWords } from "../cut.ts";
 
 /** Bytes of one run's output that the Worker keeps in memory. */
 export const SPOOL_BYTES = 8 * 1024 * 1024;
@@ -61,7 +61,7 @@ export class Spool {
   }
 }
 
-/** The end of an output, for error reports: its last 8000 characters. */
+/** The end of an output, for error reports: the last words in its last 8000 characters. */
 export class Tail {
   static readonly CHARACTERS = 8000;
   /** A character takes at most four bytes. */
@@ -83,6 +83,6 @@ export class Tail {
     const decoder = new TextDecoder();
     const text =
       this.#chunks.map((chunk) => decoder.decode(chunk, { stream: true })).join("") + decoder.decode();
-    return lastOf(text, Tail.CHARACTERS);
+    return lastWords(text, Tail.CHARACTERS);
   }
 }

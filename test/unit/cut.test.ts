@@ -1,7 +1,7 @@
 /** Texts that are cut never end or begin with half a character. */
 import { expect, test } from "vitest";
 import { short } from "../../src/console/text.ts";
-import { firstOf, firstWords, lastOf } from "../../src/cut.ts";
+import { firstOf, firstWords, lastOf, lastWords } from "../../src/cut.ts";
 import { shown } from "../../src/engine/fault.ts";
 import { providerWords } from "../../src/model/provider-document.ts";
 
@@ -21,6 +21,11 @@ test.each<[string, string, string]>([
   ["words that fit", firstWords("no key", 6), "no key"],
   ["nothing but part of a word", firstWords("sk-123", 3), ""],
   ["words of other scripts", firstWords("键在😀sk-1", 5), "键在😀"],
+  ["the last words", lastWords("sk-123 is no key", 13), " is no key"],
+  ["the last words, from the beginning of one", lastWords("sk-123 is no key", 9), "is no key"],
+  ["last words that fit", lastWords("sk-123", 6), "sk-123"],
+  ["nothing but the end of a word", lastWords("sk-123", 3), ""],
+  ["the end of a word that is too long for a secret", lastWords("x".repeat(5000), 2000), "x".repeat(2000)],
 ])("%s", (_, cut, wanted) => {
   expect(cut).toBe(wanted);
 });

@@ -110,6 +110,23 @@ it("attack: a session that its creator made look like a container reaches only t
   expect(execution?.spec.handler?.network).toEqual({ hosts: ["a.example.com"] });
 });
 
+it.each([
+  ["the beginning", 14_840, 20_000],
+  ["the end", 40_000, 14_840],
+  ["what is read of the beginning", 29_990, 100],
+])("attack: a secret that is cut at %s of a long output is lost whole", async (_, before, after) => {
+  const secret = "sk-canary-0123456789";
+  runner.behave = (execution) => {
+    const text = `${"x\n".repeat(before / 2)}${secret}${"\ny".repeat(after / 2)}`;
+    execution.stdout.push(text.slice(0, before + 7), text.slice(before + 7));
+    execution.ended = true;
+  };
+  const client = new Client({ ...BASE, OPENAI_API_KEY: secret });
+  const answer = await (await commanded(client)).text();
+  expect(answer).toContain("x\\nx\\nx");
+  for (let at = 0; at + 6 <= secret.length; at++) expect(answer).not.toContain(secret.slice(at, at + 6));
+});
+
 it.each<[string, () => void]>([
   [
     "output_file_too_large",

@@ -1,6 +1,6 @@
 /** The output of a working handler as events: in order, redacted, limited. */
 import type { Redactor } from "../../redact.ts";
-import { DeltaText } from "../delta.ts";
+import { DeltaText, textOf } from "../delta.ts";
 import type { RunEvent } from "../events.ts";
 
 /** The most UTF-8 bytes of one call's output that become events. */
@@ -17,19 +17,25 @@ export class ToolOutput {
     const text = (stream: Stream) =>
       new DeltaText(redactor, async (piece) => {
         // A call does not wait for whoever reads its output.
-        emit({ event: "tool_output", data: { call_id: callId, stream, ...piece } });
+        const shown = this.#within(textOf(piece));
+        if (shown !== "") emit({ event: "tool_output", data: { call_id: callId, stream, text: shown } });
       });
     this.#streams = { emit: text("emit"), stdout: text("stdout"), stderr: text("stderr") };
   }
 
   push(stream: Stream, text: string): void {
-    if (this.#left < 0) return;
+    if (this.#left >= 0) void this.#streams[stream].pushText(text);
+  }
+
+  /** What of a text is shown. It is cut only when it is redacted: half a secret could no longer be found. */
+  #within(text: string): string {
+    if (this.#left < 0) return "";
     const bytes = new TextEncoder().encode(text);
     const fits = bytes.length <= this.#left;
     // If the limit cuts a character, its bytes become U+FFFD.
     const shown = fits ? text : new TextDecoder().decode(bytes.subarray(0, this.#left)) + CUT;
     this.#left = fits ? this.#left - bytes.length : -1;
-    void this.#streams[stream].pushText(shown);
+    return shown;
   }
 
   /** Sends the rest that was held back. */

@@ -12,6 +12,7 @@ import { DEFAULT_BASH_MS, MAX_BASH_MS, MAX_OUTPUT_CHARS } from "../../engine/wor
 import { shownOutput } from "../../engine/workspace-tools/lines.ts";
 import { ConcurrencyLimited } from "../../errors/request.ts";
 import { ExecutionLost, RunnerBusy } from "../../errors/run.ts";
+import type { Redactor } from "../../redact.ts";
 import { defined } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { reaches } from "../../skill/workspace-settings.ts";
@@ -108,8 +109,8 @@ export async function runBash(command: Command, environment: BashEnvironment): P
       await abandon();
       return unknown(status.duration_ms);
     }
-    const stdout = settings.redactor.text(await output.end());
-    const stderr = settings.redactor.text(await errors.end()).replace(/\n$/, "");
+    const stdout = await output.end(settings.redactor);
+    const stderr = (await errors.end(settings.redactor)).replace(/\n$/, "");
     const cut = toolCutShort(status, spec);
     const remark = cut === null ? null : cut.remark + adviceOn(status.cause, command);
     const exit_code = status.cause === "exit" ? status.exit_code : null;
@@ -235,6 +236,15 @@ class Ends {
     this.tail += rest;
     if (this.tail.length > 2 * MAX_OUTPUT_CHARS) this.tail = lastOf(this.tail, MAX_OUTPUT_CHARS);
   }
+
+  /** The two ends as the model reads them. They are longer than what is shown of them, so no half of a secret is. */
+  shown(redactor: Redactor, file: string | null): string {
+    const { length } = this;
+    if (length > this.head.length + this.tail.length)
+      return shownOutput({ head: redactor.text(this.head), tail: redactor.text(this.tail), length }, file);
+    const head = redactor.text(this.head + this.tail);
+    return shownOutput({ head, tail: "", length: head.length }, file);
+  }
 }
 
 /** A command's output: the model gets its beginning and end, and a long output goes completely into a file. */
@@ -268,15 +278,15 @@ class BashOutput {
   }
 
   /** The text for the model, after the last byte. From then on the file of a long output exists. */
-  async end(): Promise<string> {
+  async end(redactor: Redactor): Promise<string> {
     this.#ends.push(this.#decoder.decode());
     const file = this.#file;
-    if (file === null) return shownOutput(this.#ends, null);
+    if (file === null) return this.#ends.shown(redactor, null);
     const kept = { path: this.#path, executable: false, expected: null };
     const write = { kind: "write" as const, key: file.key, ...(await file.end()), ...kept };
     const [outcome] = await this.#workspace.changeFiles([write]);
     const stays = outcome !== undefined && !("refused" in outcome);
-    return shownOutput(this.#ends, stays ? this.#path : null);
+    return this.#ends.shown(redactor, stays ? this.#path : null);
   }
 
   /** Drops what arrived. */

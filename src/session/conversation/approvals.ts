@@ -1,5 +1,5 @@
 /** Decisions of people and answers of clients about the calls of a waiting run. */
-import { firstOf } from "../../cut.ts";
+import { firstWords } from "../../cut.ts";
 import { clientCalls } from "../../engine/agent/calls.ts";
 import type { OpenCall, RunState } from "../../engine/agent/state.ts";
 import { textOfBlocks } from "../../engine/messages.ts";
@@ -35,7 +35,7 @@ function openApprovals(log: SessionLog): Approval[] {
 export function listApprovals(log: SessionLog): ApprovalView[] {
   const run_id = openRun(log)?.spec.run_id ?? "";
   const turn = log.state().visible.findLast(({ role }) => role === "assistant");
-  const said = turn?.role === "assistant" ? firstOf(textOfBlocks(turn.content), MAX_SAID) : "";
+  const said = turn?.role === "assistant" ? firstWords(textOfBlocks(turn.content), MAX_SAID) : "";
   return openApprovals(log).map(({ id, tool_call_id, tool, arguments: args, ...approval }) => ({
     id,
     run_id,

@@ -4,7 +4,7 @@
  */
 
 import { Gathered } from "../../bytes.ts";
-import { lastOf } from "../../cut.ts";
+import { lastOf, lastWords } from "../../cut.ts";
 import { objectOf } from "../../skill/json.ts";
 import { MAX_JSON_DEPTH, parsedJson } from "../../skill/json-depth.ts";
 import type { Json } from "../../skill/manifest.ts";
@@ -45,9 +45,9 @@ export class ResultReader {
     this.#note = note;
   }
 
-  /** The last characters of stderr. */
+  /** The last words of stderr. */
   get stderrTail(): string {
-    return this.#tail.trim();
+    return lastWords(this.#tail, TAIL_CHARACTERS).trim();
   }
 
   stderr(bytes: Uint8Array): void {
@@ -115,7 +115,7 @@ export class ResultReader {
 
   /** Sends whole lines as they come. */
   #say(text: string): void {
-    this.#tail = lastOf(this.#tail + text, TAIL_CHARACTERS);
+    this.#tail = lastOf(this.#tail + text, TAIL_CHARACTERS + 1);
     this.#line += text;
     const end = this.#line.lastIndexOf("\n") + 1;
     const ready = this.#line.length - end > LINE_CHARACTERS ? this.#line.length : end;

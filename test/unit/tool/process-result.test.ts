@@ -87,6 +87,8 @@ test("progress is reported by whole lines; a long one without an end is reported
   const long = read("", 1000, "x".repeat(50_000));
   expect(long.notes.length).toBeGreaterThan(1);
   expect(long.tail).toHaveLength(2000);
+  // A part of a secret could no longer be found.
+  expect(read("", 7, `a sk-canary-0123${" end".repeat(498)}`).tail).toBe("end ".repeat(498).trim());
 });
 
 test.each([

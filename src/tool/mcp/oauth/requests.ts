@@ -4,7 +4,7 @@
  */
 import * as oauth from "oauth4webapi";
 import { textWithin } from "../../../bytes.ts";
-import { firstOf } from "../../../cut.ts";
+import { firstWords } from "../../../cut.ts";
 import { addressFault } from "../address.ts";
 
 /** The way to authorization servers. */
@@ -78,9 +78,9 @@ export async function outcomeOf<T>(who: string, work: () => Promise<T>): Promise
   } catch (error) {
     if (error instanceof oauth.ResponseBodyError || error instanceof oauth.AuthorizationResponseError) {
       const { error: code, error_description: said } = error;
-      const more = said === undefined ? "" : ` (${firstOf(said, MAX_DESCRIPTION)})`;
+      const more = said === undefined ? "" : ` (${firstWords(said, MAX_DESCRIPTION)})`;
       return refused(
-        `${who} answered with the error ${firstOf(code, MAX_DESCRIPTION)}${more}.`,
+        `${who} answered with the error ${firstWords(code, MAX_DESCRIPTION)}${more}.`,
         FINAL.has(code),
       );
     }
