@@ -9,7 +9,11 @@ import { killWorker } from "../support/shared.ts";
 import { readEvents } from "../support/sse.ts";
 
 const SECRET = "mcp-runs-canary-55";
+const LEFT_SECRET = "mcp-left-canary-66";
+const leaving = (url: string): string =>
+  `---\nname: leaving\ndescription: d\nmode: llm\nprovider: openai\nmodel: gpt-4o\nmcp_servers:\n  own-server:\n    url: ${url}\n    headers: {authorization: "Bearer \${LEAVING_TOKEN}"}\n---\nUse it.\n`;
 const SKILLS = {
+  "leaving/SKILL.md": leaving("https://mcp.example.com/mcp"),
   "wiki/SKILL.md":
     "---\nname: wiki\ndescription: Looks things up in the wiki.\nmcp: [keeper, nowhere]\n---\nUse the wiki.\n",
   "assistant/SKILL.md":
@@ -32,7 +36,12 @@ beforeAll(async () => {
   remote = await startMcpServer();
   hull = await startHullDev({
     args: ["--direct"],
-    env: { OPENAI_API_KEY: "sk-openai-e2e-key", OPENAI_BASE_URL: `${fake.url}/v1`, KEEPER_TOKEN: SECRET },
+    env: {
+      OPENAI_API_KEY: "sk-openai-e2e-key",
+      OPENAI_BASE_URL: `${fake.url}/v1`,
+      KEEPER_TOKEN: SECRET,
+      LEAVING_TOKEN: LEFT_SECRET,
+    },
     skills: SKILLS,
     project: {
       "hull.toml": [
@@ -76,6 +85,10 @@ async function tidy(): Promise<number> {
 afterEach(tidy);
 
 const approvals = z.tuple([z.object({ id: z.string(), arguments_digest: z.string() })]);
+const awaitingShape = z.object({
+  run_id: z.string(),
+  awaiting: z.tuple([z.object({ tool_call_id: z.string() })]),
+});
 type Call = { name: string; arguments: object };
 const model = { provider: "openai", model: "gpt-4o", llm_backoff_ms: 0 };
 const scripted = (...calls: Call[]): void => {
@@ -201,6 +214,38 @@ describe("mcp_servers", () => {
     ]) {
       expect(text).not.toContain(SECRET);
     }
+  });
+
+  test("attack: the server of a skill that is gone by now reveals its header to nobody either", async () => {
+    const card = async () => (await hull.call("/skills/leaving/card")).text();
+    const before = await card();
+    await hull.write("leaving/SKILL.md", leaving(`${remote.url}/repeats`));
+    await until(card, (now) => now !== before);
+    await hull.post("/sessions", { id: "left" });
+    scripted({ name: "ask", arguments: {} }, { name: "own_server__act", arguments: {} });
+    const tools = [{ name: "ask", description: "Asks." }];
+    const begun = await hull.post("/sessions/left/runs?wait=idle", {
+      prompt: "go",
+      options: { skill: "leaving", tools },
+    });
+    const { run_id, awaiting } = awaitingShape.parse(await begun.json());
+    await hull.remove("leaving");
+    await until(card, (now) => now.includes("skill_not_found"));
+    // The next process learns only the variables of what is served now.
+    await killWorker(hull);
+    await hull.post("/sessions/left/tool-results", {
+      tool_call_id: awaiting[0].tool_call_id,
+      content: "yes",
+    });
+    const ended = await (await hull.call(`/sessions/left/runs/${run_id}?wait=terminal`)).text();
+    await until(
+      async () => json(await hull.call(`/sessions/left/runs/${run_id}`)),
+      ({ status }) => status === "done",
+    );
+    expect(told().at(-1)).toContain("Acts with Bearer [redacted].");
+    const transcript = await (await hull.call("/sessions/left/transcript?view=raw")).text();
+    for (const text of [ended, transcript, told().join(), hull.output()])
+      expect(text).not.toContain(LEFT_SECRET);
   });
 
   test("policies, permissions and approvals hold", async () => {

@@ -11,7 +11,7 @@ import * as z from "zod";
 export interface TestMcpServer {
   /**
    * Origin; `/stateful`, `/stateless` and `/modern` are servers, the rest misbehaves. `/repeats` and `/repeats-refused`
-   * repeat the header `authorization` in the list of tools, or in the refusal of one.
+   * repeat the header `authorization` in the list of tools and in results, or in the refusal of a list.
    */
   url: string;
   /** `<path> <JSON-RPC method>` of every message, in order; `DELETE` of ended sessions. */
@@ -286,6 +286,7 @@ function listing(
   const results = new Map<string, object>([
     ["initialize", { protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "x", version: "1" } }],
     ["tools/list", { tools: [tool, { name: "no-schema" }, { inputSchema: {} }, "text"] }],
+    ["tools/call", { content: [{ type: "text", text: description ?? "" }] }],
   ]);
   if (id === undefined) return void response.writeHead(202).end();
   const result = results.get(method);
