@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { mkdtemp, readdir, readFile, readlink, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { FrameLog } from "../../container/frame-log.ts";
 import { Journal } from "../../container/journal.ts";
 import { JournalCipher } from "../../container/journal-cipher.ts";
@@ -154,4 +154,42 @@ test("a record of which the disk takes only a part spoils none after it", async 
     journal.close();
     await rm(dir, { recursive: true });
   }
+});
+
+test("segments follow each other, and go with their last execution", async () => {
+  const dir = await mkdtemp(join(tmpdir(), "hull-journal-"));
+  onTestFinished(() => rm(dir, { recursive: true }));
+  const cipher = new JournalCipher(() => Buffer.alloc(32));
+  const opened = (ms: number) => Journal.open(dir, { bytes: 1e9, ms }, cipher);
+  const journal = await opened(1e9);
+  const frames = Buffer.alloc(60_000, "x");
+  const end = (id: string, bytes: Uint8Array): void => {
+    const log = journal.newFrames();
+    log.append(FRAME.stdout, bytes);
+    log.finish();
+    journal.started(id, "spec");
+    journal.ended(id, "spec", log);
+    journal.flush();
+  };
+  // It runs through all of them.
+  journal.started("runs", "spec");
+  for (let n = 0; n < 300; n += 1) end(`e${n}`, frames);
+  const segments = async () => (await readdir(dir)).filter((name) => name.endsWith(".log")).sort();
+  expect(await segments()).toEqual(["1.log", "2.log", "3.log"]);
+  journal.close();
+
+  const next = await opened(1e9);
+  expect([next.find("runs")?.state, next.find("e0")?.state, next.find("e299")?.state]).toEqual([
+    "lost",
+    "ended",
+    "ended",
+  ]);
+  expect((await next.replay("e150"))?.bytes().length).toBe(frames.length + 5);
+  next.close();
+
+  // All of it has expired.
+  const last = await opened(0);
+  expect([last.bytes, last.find("e0"), last.find("runs")]).toEqual([0, undefined, undefined]);
+  await expect.poll(segments).toEqual(["5.log"]);
+  last.close();
 });

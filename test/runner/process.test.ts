@@ -117,6 +117,8 @@ describe("environment and arguments", () => {
     [["../../../bin/true"], "command_not_found"],
     [["./plain.txt"], "spawn_failed"],
     [["/bin/echo", "x".repeat(200_000)], "spawn_failed"],
+    // It would end a field of the message to the spawner, and begin another one.
+    [["/bin/echo", "x\0A=b"], "spawn_failed"],
   ])("S39: %j cannot start", async (argv, cause) => {
     const { status, stdout } = await run(runner, files, { argv });
     expect(status).toMatchObject({ cause, exit_code: null });

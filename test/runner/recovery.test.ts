@@ -3,6 +3,8 @@ import { appendFile, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/p
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { AdmissionQueue } from "../../container/queue.ts";
+import { Refused } from "../../container/refusal.ts";
 import type { ExecutionSpec } from "../../src/tool/protocol.ts";
 import { RunnerCircuit } from "../../src/tool/runner-circuit.ts";
 import { type Runner, replayExecution, runExecution } from "../../src/tool/runner-client.ts";
@@ -325,6 +327,41 @@ describe("load", () => {
         await runner.stop();
       }
     }
+  });
+
+  test("what waits for its skill's limit runs in turn, and lets other skills pass", async () => {
+    const queue = new AdmissionQueue({ concurrency: 2, queue: 10, queueTimeoutMs: 60_000 });
+    const order: string[] = [];
+    const release: Record<string, () => void> = {};
+    const enter = (name: string, limit?: number): void => {
+      const entry = queue.enter(name[0] ?? "", limit);
+      const admit = (slot: { release(): void }): void => {
+        order.push(name);
+        release[name] = slot.release;
+      };
+      if ("slot" in entry) void entry.slot.then(admit, () => order.push(`${name} refused`));
+      else admit(entry);
+    };
+    const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
+    for (const name of ["a1", "a2", "a3"]) enter(name, 1);
+    for (const name of ["b1", "b2"]) enter(name);
+    expect([order, queue.running, queue.waiting]).toEqual([["a1", "b1"], 2, 3]);
+    release.a1?.();
+    await settled();
+    // The slot goes to who came first; a2 is in line behind it.
+    expect(order).toEqual(["a1", "b1", "b2"]);
+    release.b1?.();
+    release.b1?.();
+    await settled();
+    expect([order.at(-1), queue.running, queue.waiting]).toEqual(["a2", 2, 1]);
+    release.b2?.();
+    await settled();
+    expect([order.length, queue.running, queue.waiting]).toEqual([4, 1, 1]);
+    release.a2?.();
+    await settled();
+    expect([order.at(-1), queue.running, queue.waiting]).toEqual(["a3", 1, 0]);
+    queue.close(new Refused("runner_draining", "x"));
+    expect(() => enter("c1")).toThrow(Refused);
   });
 
   test("S32: aborted callers never make more than the allowed groups, and none stays", async () => {
