@@ -46,8 +46,11 @@ export interface Runner {
 export interface KnownExecutions {
   /** `handed_in`: the runner may have it. `admitted`: the runner had it, and must never get it again. */
   known(id: string): "nothing" | "handed_in" | "admitted";
-  /** Stores the fact; it is stored when this returns. */
-  note(id: string, fact: "handed_in" | "admitted"): void;
+  /**
+   * Stores the fact; it is stored when this returns.
+   * @param workspace whose folder the execution has, and whose runner it goes to; absent: none
+   */
+  note(id: string, fact: "handed_in" | "admitted", workspace?: string): void;
 }
 
 /** The files of a session, for a runner that lacks them. */
@@ -342,7 +345,7 @@ class Submission extends Subscription {
       return super.connect(connection);
     }
     const { known } = this.options;
-    known?.note(this.#spec.id, "handed_in");
+    known?.note(this.#spec.id, "handed_in", this.#spec.workspace?.id);
     let response = await this.#post(connection);
     if (response.status === 400 && this.#asksEarlierRunner()) {
       await response.body?.cancel();

@@ -6,11 +6,13 @@ import {
   type Life,
   life,
   newCall,
+  OPERATIONS,
   runner,
   streamedBy,
   textOf,
   withStorage,
 } from "./execution-world.ts";
+import { Client, LOCAL } from "./served.ts";
 
 /** R2 whose deletions wait until the test lets them continue. */
 function slowRemoval() {
@@ -234,4 +236,35 @@ describe("a run that begins again while the one before is being removed", () => 
       await one.over();
     });
   });
+});
+
+it("a cancelled call is stopped at the runner to which its command went: that of its files", async () => {
+  const asked: string[] = [];
+  const RUNNER = {
+    idFromName: (name: string) => name,
+    get: (name: string) => ({
+      runnerSecret: () => "s".repeat(32),
+      fetch: (url: string, init: RequestInit) => {
+        asked.push(`${init.method} ${name}`);
+        return runner.fetch(url, init);
+      },
+    }),
+  };
+  runner.behave = () => {};
+  const env = Object.assign(new Client(LOCAL).env, { RUNNER });
+  for (let n = 0; n < 4; n += 1) {
+    asked.length = 0;
+    const body = { prompt: "go", options: { provider: "mock", skill: "commands" } };
+    const text = new TextEncoder().encode(JSON.stringify({ ...JSON.parse(OPERATIONS.runs ?? ""), body }));
+    const call = { ...newCall("runs"), text };
+    await withStorage(call.id, async (storage) => {
+      life(env, storage).session.begin(call);
+      await vi.waitFor(() => expect(asked).toHaveLength(1), 20_000);
+      // The process that began it is gone.
+      const after = life(env, storage);
+      expect(await after.session.cancel("me")).toBe("cancelled");
+      const [submitted = "", ...stops] = asked;
+      expect(new Set(stops)).toEqual(new Set([submitted.replace("POST", "DELETE")]));
+    });
+  }
 });

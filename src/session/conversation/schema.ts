@@ -30,7 +30,7 @@ export const OPTIONAL_TABLES = {
    CREATE INDEX IF NOT EXISTS request_by_age ON request (at);`,
   child: "CREATE TABLE IF NOT EXISTS child (id TEXT PRIMARY KEY) WITHOUT ROWID",
   handed_in:
-    "CREATE TABLE IF NOT EXISTS handed_in (execution_id TEXT PRIMARY KEY, admitted INTEGER NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS handed_in (execution_id TEXT PRIMARY KEY, admitted INTEGER NOT NULL, workspace TEXT) WITHOUT ROWID",
   artifact: `CREATE TABLE IF NOT EXISTS artifact (
      id TEXT, version INTEGER, record INTEGER NOT NULL, at INTEGER NOT NULL, head TEXT NOT NULL,
      PRIMARY KEY (id, version)) WITHOUT ROWID`,

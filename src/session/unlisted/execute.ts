@@ -138,7 +138,7 @@ function durableOf(
     remember: (value) =>
       write(() => store.transaction(() => store.runs.update(run.id, { memo: JSON.stringify(value) }))),
     known: (execution) => store.submitted.known(execution),
-    note: (execution, fact) => write(() => store.submitted.note(execution, fact)),
+    note: (...noted) => write(() => store.submitted.note(...noted)),
   };
 }
 

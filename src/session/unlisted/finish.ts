@@ -36,9 +36,9 @@ export function failure(context: RunContext, error: HullError): { outcome: Outco
 export async function stopProcesses(
   context: RunContext,
   run: string,
-  executions: readonly string[],
+  runners: readonly string[],
 ): Promise<void> {
-  for (const execution of executions) await stopRequests(context, execution, [run, anonymousRunId(run)]);
+  for (const name of runners) await stopRequests(context, name, [run, anonymousRunId(run)]);
 }
 
 /** Logs one line per execution, or per execution that did not succeed, besides the line of each request for it. */

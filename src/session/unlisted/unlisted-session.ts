@@ -382,7 +382,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
   async #stopAtRunner(known: KnownRun): Promise<void> {
     const { due, submitted } = this.#store;
     const at = due.at("stop");
-    await stopProcesses(this.#context(known), known.run.id, submitted.ids());
+    await stopProcesses(this.#context(known), known.run.id, submitted.runners());
     if (at !== null && due.at("stop") === at) due.set({ stop: null });
   }
 

@@ -419,8 +419,9 @@ export class Workflow {
     const context = this.#conversation.context(origin, pinned);
     const known = {
       known: (execution: string) => log.store.submitted.known(execution),
-      note: (execution: string, fact: Parameters<typeof log.store.submitted.note>[1]) => {
-        log.store.submitted.note(execution, fact);
+      note: (...noted: Parameters<typeof log.store.submitted.note>) => {
+        log.store.submitted.note(...noted);
+        const [, fact] = noted;
         if (fact === "admitted") this.#isOver(key, "called");
       },
     };
