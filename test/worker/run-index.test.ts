@@ -69,6 +69,22 @@ describe("a run is listed", () => {
   });
 
   it.each([
+    ["/llm/call", { prompt: "Hi.", options: MOCK }, "/executions/"],
+    ["/v1/responses", { model: "mock", input: "Hi." }, "/v1/responses/"],
+  ])("of a call, and no longer once it is removed: %s", async (path, body, kept) => {
+    const headers = { "content-type": "application/json", "idempotency-key": `removed-${path}` };
+    const called = await client.fetch(path, { method: "POST", headers, body: JSON.stringify(body) });
+    const { id = called.headers.get("x-hull-execution-id") } = await called.json<{ id?: string }>();
+    const execution = called.headers.get("x-hull-execution-id") ?? "";
+    await settled(execution, "done");
+    expect((await client.fetch(`${kept}${id}`, { method: "DELETE" })).ok).toBe(true);
+    await expect.poll(async () => (await client.fetch(`/runs/${execution}`)).status).toBe(404);
+    // The same request runs again, and is listed again.
+    await (await client.fetch(path, { method: "POST", headers, body: JSON.stringify(body) })).text();
+    if (path === "/llm/call") await settled(execution, "done");
+  });
+
+  it.each([
     ["runs", "/runs"],
     ["runs", "/runs?stream=1"],
     ["llm/call", "/llm/call"],

@@ -26,7 +26,7 @@ import { removeObjects } from "../r2-objects.ts";
 import { RunAttempts, RunSettled, WATCH_MS } from "../run-attempts.ts";
 import { beginningFacts, entryOf, type RunEntry, type RunFacts } from "../run-entry.ts";
 import { agentFacts, callFacts, hasEnded, storedFacts } from "../run-facts.ts";
-import { noteRuns } from "../run-index.ts";
+import { forgetRuns, noteRuns } from "../run-index.ts";
 import {
   type CallRow,
   CallStore,
@@ -131,8 +131,13 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     const row = this.#store.runs.live();
     if (row !== null) {
       this.startAttempt(row);
-      const listed = noteRuns(this.#env, [{ tenant, run: this.runRow(row) }]);
-      this.background(listed.catch(() => this.#store.due.set({ run_index: this.log.now() + RETRY_MS })));
+      const run = this.runRow(row);
+      const listed = (): Promise<void> =>
+        noteRuns(this.#env, [{ tenant, run }]).catch(() =>
+          this.#store.due.set({ run_index: this.log.now() + RETRY_MS }),
+        );
+      // After the row of an earlier run is removed.
+      this.background(this.#listing.inOrder("run_not_indexed", listed));
     }
     return "started";
   }
@@ -502,6 +507,9 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
   /** Removes the run in one step without waiting. A later run has its own rows and R2 keys. */
   #remove(call: CallRow): void {
     const spent = objectsOf(call);
+    const { id, tenant } = this.#store.identity();
+    const owner = { env: this.#env, tenant };
+    this.background(this.#listing.inOrder("run_not_forgotten", () => forgetRuns(owner, [id])));
     const expires = this.log.now() + REMOVED_MS;
     this.#store.transaction(() => {
       this.#calls.empty(spent, expires);
