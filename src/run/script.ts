@@ -5,7 +5,7 @@ import { ClientClosedRequest, ExecutionLost, OutputTooLarge, RunnerProtocolError
 import { Internal } from "../errors.ts";
 import type { Redactor } from "../redact.ts";
 import { defined } from "../skill/json.ts";
-import { executionSpec } from "../tool/execution.ts";
+import { allowedVariables, executionSpec } from "../tool/execution.ts";
 import { scriptError } from "../tool/process-end.ts";
 import type { EndedStatus, ExecutionSpec } from "../tool/protocol.ts";
 import { replayExecution, runExecution } from "../tool/runner-client.ts";
@@ -51,15 +51,18 @@ const BINARY = "application/octet-stream";
 
 function scriptSpec(run: RunHandle): ExecutionSpec {
   const { record, context, input } = run;
-  const { manifest } = record;
+  const { manifest, pack } = record;
   const { settings } = context;
+  if (pack === null) throw new Internal({ cause: `the script skill ${manifest.slug} has no pack` });
   const first = input.files[0];
   const mode = manifest.input === "file" ? "file" : input.text === null ? "none" : "stdin";
-  const spec = executionSpec({
+  return executionSpec({
     id: run.id,
     runId: run.id,
     record,
+    digest: pack,
     argv: manifest.run ?? [],
+    env: allowedVariables(manifest.tool_env, settings, grantsOf(settings, record)),
     timeoutMs: manifest.timeout_ms,
     maxOutputBytes: Math.min(
       settings.max_output_bytes,
@@ -69,10 +72,7 @@ function scriptSpec(run: RunHandle): ExecutionSpec {
     output: manifest.output,
     detach: run.durable !== null,
     settings,
-    granted: grantsOf(settings, record),
   });
-  if (spec === null) throw new Internal({ cause: `the script skill ${manifest.slug} has no pack` });
-  return spec;
 }
 
 /**

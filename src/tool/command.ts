@@ -12,14 +12,18 @@ import {
 import { ExecutionLost } from "../errors/run.ts";
 import type { Redactor } from "../redact.ts";
 import { defined } from "../skill/json.ts";
-import { type ExecutionRequest, executionSpec, type ProcessSettings } from "./execution.ts";
+import type { SkillRecord } from "../skill/manifest.ts";
+import { allowedVariables, type ExecutionRequest, executionSpec, type ProcessSettings } from "./execution.ts";
 import type { ExecutionInput } from "./multipart.ts";
 import { LOST, toolCutShort } from "./process-end.ts";
 import type { EndedStatus, ExecutionSpec } from "./protocol.ts";
 import type { Runner, RunOptions } from "./runner-client.ts";
 import { runWithWorkspace, type ToolWorkspace } from "./with-workspace.ts";
 
-interface CommandToolContext extends Pick<ExecutionRequest, "record" | "runId" | "timeoutMs" | "granted"> {
+interface CommandToolContext extends Pick<ExecutionRequest, "runId" | "timeoutMs"> {
+  record: SkillRecord;
+  /** The variables that the skill may have; `null` means any. */
+  granted: ReadonlySet<string> | null;
   /** `redactor`: removes what the model may not read. */
   settings: ProcessSettings & { max_output_bytes: number; redactor: Redactor };
   runner: Runner;
@@ -52,13 +56,17 @@ export async function runCommandTool(
   }
   const line = commandLine(call, tool);
   if (!line.ok) return refusedCall(line.code, line.message);
+  const { manifest, pack } = record;
+  if (pack === null) return refusedCall("command_not_found", "The skill has no files to run.");
   const first = files[0];
-  const described = (id: string): ExecutionSpec | null =>
+  const described = (id: string): ExecutionSpec =>
     executionSpec({
       id,
       runId: context.runId,
       record,
+      digest: pack,
       argv: line.argv,
+      env: allowedVariables(manifest.tool_env, settings, context.granted),
       timeoutMs: context.timeoutMs,
       maxOutputBytes: settings.max_output_bytes,
       input: {
@@ -67,17 +75,12 @@ export async function runCommandTool(
       },
       output: "text",
       detach: context.options.known !== undefined,
-      ...(workspace === undefined
-        ? {}
-        : { workspace: { id: workspace.id, version: workspace.version, cwd: false } }),
+      workspace,
       settings,
-      granted: context.granted,
     });
   const ids = [context.executionId, ...(tool.idempotent === true ? [`${context.executionId}-again`] : [])];
   for (const id of ids) {
-    const spec = described(id);
-    if (spec === null) return refusedCall("command_not_found", "The skill has no files to run.");
-    const result = await executed(spec, context);
+    const result = await executed(described(id), context);
     if (result !== null) return result;
   }
   return refusedCall("outcome_unknown", `The tool was ${LOST}`);

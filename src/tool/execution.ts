@@ -1,7 +1,7 @@
 /** The Worker's request to the runner for one process: the spec and its environment. */
 
 import { PROVIDER_KEY_VARIABLES } from "../secrets.ts";
-import { present } from "../skill/json.ts";
+import { defined } from "../skill/json.ts";
 import type { SkillRecord } from "../skill/manifest.ts";
 import { isReserved } from "../skill/placeholder.ts";
 import { type ExecutionSpec, PROTOCOL_VERSION } from "./protocol.ts";
@@ -19,8 +19,12 @@ export interface ExecutionRequest {
   id: string;
   /** All executions of one request share it; cancelling it stops them all. */
   runId: string;
-  record: SkillRecord;
+  record: Pick<SkillRecord, "manifest" | "uploaded_by">;
+  /** Pack digest of its files. */
+  digest: string;
   argv: string[];
+  /** Its variables, which `allowedVariables` has admitted. */
+  env: Record<string, string>;
   /** ms, already limited by the rest of the deadline. */
   timeoutMs: number;
   maxOutputBytes: number;
@@ -28,32 +32,26 @@ export interface ExecutionRequest {
   output: ExecutionSpec["output"];
   /** The process is a tool's handler. */
   handler?: NonNullable<ExecutionSpec["handler"]>;
-  /** The session's files for the process. */
-  workspace?: NonNullable<ExecutionSpec["workspace"]>;
-  /** Names of its variables; absent: the manifest's `tool_env`. */
-  variables?: readonly string[];
+  /** The session's files for the process. A handler begins in their folder. */
+  workspace?: { id: string; version: number } | undefined;
   /** It continues when its caller is gone; the caller comes back for it. */
   detach: boolean;
-  settings: ProcessSettings;
-  /** The variables that the skill may have; `null` means any. */
-  granted: ReadonlySet<string> | null;
+  settings: Omit<ProcessSettings, "read">;
 }
 
-/** The spec of one execution; `null` if the skill has no files to run. */
-export function executionSpec(request: ExecutionRequest): ExecutionSpec | null {
-  const { settings } = request;
-  const { manifest, pack, stored } = request.record;
-  if (pack === null) return null;
-  const variables = request.variables ?? manifest.tool_env;
+/** The spec of one execution. */
+export function executionSpec(request: ExecutionRequest): ExecutionSpec {
+  const { settings, workspace, handler, env } = request;
+  const { manifest, stored } = request.record;
   return {
     version: PROTOCOL_VERSION,
     id: request.id,
     request_id: request.runId,
     skill: manifest.slug,
-    digest: pack,
+    digest: request.digest,
     argv: request.argv,
-    env: allowedVariables(variables, settings, request.granted),
-    ...withheldKeys(variables, settings.providerKeys),
+    env,
+    ...withheldKeys(Object.keys(env), settings.providerKeys),
     timeout_ms: Math.max(1, Math.ceil(request.timeoutMs)),
     grace_ms: settings.grace_ms,
     limits: {
@@ -66,7 +64,10 @@ export function executionSpec(request: ExecutionRequest): ExecutionSpec | null {
     input: request.input,
     output: request.output,
     detach: request.detach,
-    ...present({ handler: request.handler, workspace: request.workspace }),
+    ...defined({ handler }),
+    ...(workspace === undefined
+      ? {}
+      : { workspace: { id: workspace.id, version: workspace.version, cwd: handler !== undefined } }),
     ...(request.record.uploaded_by === undefined ? {} : { untrusted: true }),
   };
 }

@@ -13,7 +13,7 @@ import { parsedJson } from "../../skill/json-depth.ts";
 import type { McpProcess, SkillRecord } from "../../skill/manifest.ts";
 import { serverArgv } from "../../skill/mcp-servers.ts";
 import { EMPTY_PACK, withEmptyPack } from "../../tool/empty-pack.ts";
-import { withheldKeys } from "../../tool/execution.ts";
+import { executionSpec } from "../../tool/execution.ts";
 import type { McpFailure } from "../../tool/mcp/failure.ts";
 import type { Wire } from "../../tool/mcp/transport.ts";
 import { cutShort } from "../../tool/process-end.ts";
@@ -21,7 +21,6 @@ import {
   type EndedStatus,
   type ExecutionSpec,
   MAX_UNANSWERED_BYTES,
-  PROTOCOL_VERSION,
   signTicket,
 } from "../../tool/protocol.ts";
 import { type Runner, runExecution } from "../../tool/runner-client.ts";
@@ -200,27 +199,22 @@ export class ServerProcess {
   }
 
   async #spec(id: string): Promise<ExecutionSpec> {
-    const { manifest, pack, uploaded_by } = this.#record;
-    const settings = await processSettings(this.#context);
-    return {
-      version: PROTOCOL_VERSION,
+    const spec = executionSpec({
       id,
       // Its own: the end of a server must not end anything else.
-      request_id: id,
-      skill: manifest.slug,
-      digest: pack ?? EMPTY_PACK,
+      runId: id,
+      record: this.#record,
+      digest: this.#record.pack ?? EMPTY_PACK,
       argv: serverArgv(this.#server),
       env: this.#env,
-      ...withheldKeys(Object.keys(this.#env), settings.providerKeys),
-      timeout_ms: REST_MS,
-      grace_ms: settings.grace_ms,
-      limits: { max_output_bytes: MAX_UNANSWERED_BYTES },
+      timeoutMs: REST_MS,
+      maxOutputBytes: MAX_UNANSWERED_BYTES,
       input: { mode: "none" },
       output: "text",
       detach: false,
-      server: true,
-      ...(uploaded_by === undefined ? {} : { untrusted: true }),
-    };
+      settings: await processSettings(this.#context),
+    });
+    return { ...spec, server: true };
   }
 
   #endOf(status: EndedStatus, spec: ExecutionSpec): string {

@@ -2,11 +2,10 @@
 
 import { sha256 } from "../../bytes.ts";
 import { listNotKept } from "../../engine/tool-result.ts";
-import { RunnerProtocolError } from "../../errors/run.ts";
 import { exactJson } from "../../skill/exact-json.ts";
 import type { SkillRecord } from "../../skill/manifest.ts";
 import { EMPTY_PACK, withEmptyPack } from "../empty-pack.ts";
-import { executionSpec, type ProcessSettings } from "../execution.ts";
+import { type ExecutionRequest, executionSpec, type ProcessSettings } from "../execution.ts";
 import { cutShort } from "../process-end.ts";
 import { type ExecutionSpec, HANDLER_TEXT_LIMIT } from "../protocol.ts";
 import type { Runner, RunOptions } from "../runner-client.ts";
@@ -52,6 +51,7 @@ export async function runInRunner(call: HandlerCall, deps: ProcessDeps): Promise
   }
   const spec = specOf(call, deps, {
     id: call.executionId,
+    digest: record.pack,
     argv: [script],
     handler,
     timeoutMs: call.timeoutMs,
@@ -88,12 +88,12 @@ export async function runPython(
   deps: ProcessDeps,
 ): Promise<{ stdout: string; stderr: string; exit_code: number }> {
   const { record, signal } = call;
-  const packed = { ...call, record: { ...record, pack: record.pack ?? EMPTY_PACK } };
   const handler = { language: "program" as const, ...textsOf(call) };
   const tooLong = faultOfTexts(handler);
   if (tooLong !== null) return { stdout: "", stderr: tooLong, exit_code: 1 };
-  const spec = specOf(packed, deps, {
+  const spec = specOf(call, deps, {
     id: `python-${await sha256(JSON.stringify([call.executionId, count, code]))}`,
+    digest: record.pack ?? EMPTY_PACK,
     argv: ["python3", "-"],
     handler,
     timeoutMs: Math.min(timeoutMs ?? call.timeoutMs, call.timeoutMs),
@@ -112,28 +112,22 @@ export async function runPython(
   return { stdout: texts.stdout, stderr: texts.stderr + remark, exit_code: status.exit_code ?? 1 };
 }
 
-function specOf(
-  call: HandlerCall,
+const specOf = (
+  { runId, record, env }: HandlerCall,
   { settings, workspace }: ProcessDeps,
-  of: { id: string; argv: string[]; handler: Handler; timeoutMs: number; detach: boolean },
-): ExecutionSpec {
-  const spec = executionSpec({
+  of: Pick<ExecutionRequest, "id" | "digest" | "argv" | "handler" | "timeoutMs" | "detach">,
+): ExecutionSpec =>
+  executionSpec({
     ...of,
-    runId: call.runId,
-    record: call.record,
+    runId,
+    record,
+    env,
     maxOutputBytes: MAX_CHANNEL_BYTES,
     input: { mode: "stdin" },
     output: "text",
-    ...(workspace === undefined
-      ? {}
-      : { workspace: { id: workspace.id, version: workspace.version, cwd: true } }),
-    variables: Object.keys(call.env),
-    settings: { ...settings, read: (name) => call.env[name] },
-    granted: null,
+    workspace,
+    settings,
   });
-  if (spec === null) throw new RunnerProtocolError({ reason: "a skill without files has nothing to run" });
-  return spec;
-}
 
 function textsOf({ config, env, callId, sessionId, bot, models, tool }: HandlerCall) {
   const context = { env: Object.keys(env), callId, sessionId, bot, models, filesystem: tool.filesystem };
