@@ -1,7 +1,7 @@
 /** One operation of a fixed route, and the parts common to several of them. */
 import type * as z from "zod/mini";
 import type { OperationId, RouteScope } from "../skill/fixed-routes.ts";
-import { objectOf } from "../skill/json.ts";
+import { defined, objectOf } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { answer, answerHeaders, problems, query, ref, TEXT } from "./openapi-parts.ts";
 import { bodySchema } from "./shape-schema.ts";
@@ -121,8 +121,7 @@ export function render(id: string, scope: RouteScope, operation: Operation): Jso
     operationId: id,
     tags: [tag],
     summary,
-    ...(parameters === undefined ? {} : { parameters }),
-    ...(body === undefined ? {} : { requestBody: body }),
+    ...defined({ parameters, requestBody: body }),
     responses: {
       ...(vendor === true
         ? { default: ref("responses", "VendorError") }

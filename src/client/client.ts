@@ -245,11 +245,12 @@ class FilesClient {
     settings: RunSettings & { filename?: string; mime?: string } = {},
   ): Promise<StoredFile> {
     const { filename = content instanceof File ? content.name : undefined, mime } = settings;
-    const headers = idempotent(settings.idempotencyKey);
+    const begun = posts("POST /files", { query: { filename } }, settings);
     const type = mime === undefined ? {} : { "content-type": mime };
-    const repeatable = Object.keys(headers).length > 0;
-    const sent = { body: content, headers: { ...type, ...headers }, repeatable };
-    return this.#transport.json(call("POST /files", { query: { filename } }, sent), settings);
+    return this.#transport.json(
+      { ...begun, body: content, headers: { ...type, ...begun.headers } },
+      settings,
+    );
   }
 
   get(id: string, settings: CallSettings = {}): Promise<Blob> {

@@ -6,7 +6,7 @@
 import * as z from "zod/mini";
 import { firstOf } from "../cut.ts";
 import { once } from "../memo.ts";
-import { isObject, isTexts, objectOf } from "../skill/json.ts";
+import { defined, isObject, isTexts, objectOf } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { SIDE_EFFECT_LEVELS } from "../skill/manifest-fields.ts";
 import { nearest } from "../skill/match.ts";
@@ -109,13 +109,7 @@ export function readTools(given: Json): { tools: Tool[] } | { faults: Fault[] } 
 /** A tool as models get it. */
 export function definitionOf(tool: Tool): ToolDefinition {
   const { name, description, parameters, defer_loading, namespace } = tool;
-  return {
-    name,
-    description,
-    parameters,
-    ...(defer_loading === undefined ? {} : { defer_loading }),
-    ...(namespace === undefined ? {} : { namespace }),
-  };
+  return { name, description, parameters, ...defined({ defer_loading, namespace }) };
 }
 
 function readTool(definition: JsonObject, path: string): { tool: Tool } | { faults: Fault[] } {

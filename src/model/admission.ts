@@ -4,8 +4,9 @@
  */
 import { type ModelRequest, type ModelTurn, NO_USAGE, totalUsage, type Usage } from "../engine/messages.ts";
 import { ProviderTimeout } from "../errors/provider.ts";
+import { closedBy } from "../errors/run.ts";
 import { type HullError, toHullError } from "../errors.ts";
-import { type AttemptOptions, closedBy } from "./attempts.ts";
+import type { AttemptOptions } from "./attempts.ts";
 import type { WaitLimits } from "./clock.ts";
 import { utf8Bytes } from "./estimate.ts";
 import type { Outcome } from "./exchange.ts";

@@ -1,7 +1,7 @@
 /** The attempts of one model call: how many Hull makes, and their waits and time limits. */
 import { type ModelRequest, type ModelTurn, NO_USAGE, totalUsage } from "../engine/messages.ts";
-import { ClientClosedRequest } from "../errors/run.ts";
-import { HullError } from "../errors.ts";
+import { closedBy } from "../errors/run.ts";
+import type { HullError } from "../errors.ts";
 import type { WaitLimits } from "./clock.ts";
 import type { ExchangeOptions, Outcome } from "./exchange.ts";
 import type { ResolvedTarget } from "./providers.ts";
@@ -214,10 +214,6 @@ function hearingOf(options: AttemptOptions): Hearing {
       spoke = false;
     },
   };
-}
-
-export function closedBy(reason: unknown): HullError {
-  return reason instanceof HullError ? reason : new ClientClosedRequest({});
 }
 
 function entryOf(

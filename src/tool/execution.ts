@@ -19,7 +19,7 @@ export interface ExecutionRequest {
   id: string;
   /** All executions of one request share it; cancelling it stops them all. */
   runId: string;
-  record: Pick<SkillRecord, "manifest" | "uploaded_by">;
+  record: Pick<SkillRecord, "manifest" | "stored" | "uploaded_by">;
   /** Pack digest of its files. */
   digest: string;
   argv: string[];

@@ -3,8 +3,8 @@
  * begins; stores each result when it arrives. The log determines the kind of run: an array for an anonymous run, SQLite
  * in a session.
  */
-import { ClientClosedRequest } from "../../errors/run.ts";
-import { HullError, toHullError } from "../../errors.ts";
+import { ClientClosedRequest, closedBy } from "../../errors/run.ts";
+import { type HullError, toHullError } from "../../errors.ts";
 import type { Warning } from "../messages.ts";
 import { hasEnded, isRetried } from "../tool-fault.ts";
 import { type Applied, applyAgentRecord } from "./apply.ts";
@@ -167,7 +167,7 @@ class AgentDrive {
   #takeFinished(): HullError | null {
     if (this.#finished.length === 0) return null;
     const signal = this.#signal;
-    let fault: HullError | null = signal.aborted ? faultOf(signal.reason) : null;
+    let fault: HullError | null = signal.aborted ? closedBy(signal.reason) : null;
     for (const finished of this.#finished.splice(0)) {
       this.#inFlight.delete(finished.effect);
       if (fault !== null) continue;
@@ -334,10 +334,6 @@ class AgentDrive {
     return { run: spec.run_id, effect, attempt: 0, signal, tools, provider: answered?.provider ?? null };
   }
 }
-
-/** The fault of a run whose signal was aborted. If Hull gave no reason, the client has left. */
-const faultOf = (reason: unknown): HullError =>
-  reason instanceof HullError ? reason : new ClientClosedRequest({});
 
 /** The warning that Hull wrote a summary itself. */
 const truncatedInstead = ({ code }: HullError): Warning => ({

@@ -2,7 +2,7 @@
 import * as z from "zod/mini";
 import { once } from "../../memo.ts";
 import { MAX_AHEAD_MS } from "../../skill/field-kinds.ts";
-import { isObject, withoutNulls } from "../../skill/json.ts";
+import { defined, isObject, withoutNulls } from "../../skill/json.ts";
 import { anyJson, jsonObject } from "../../skill/json-shape.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { approvalPolicyShape, policyShape } from "../../skill/policy.ts";
@@ -219,8 +219,7 @@ export function readGraph(given: Json, newId: () => string): { graph: Graph } | 
         Object.entries(nodes).map(([key, node]) => [key, { ...node, id: key, kind: node.kind ?? "stage" }]),
       ),
       edges,
-      ...(capability_policy === undefined ? {} : { capability_policy }),
-      ...(approval_policy === undefined ? {} : { approval_policy }),
+      ...defined({ capability_policy, approval_policy }),
       metadata,
       audit_log,
     },

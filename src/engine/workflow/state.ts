@@ -17,7 +17,7 @@ import {
   type WorkflowRecord,
   type WorkflowSpec,
 } from "./records.ts";
-import { addAttempt, noParts, type TraceParts } from "./trace.ts";
+import { addAttempt, type TraceParts } from "./trace.ts";
 
 /** A visit of a node that has begun and not ended. */
 export interface Visit {
@@ -229,7 +229,7 @@ function begun(spec: WorkflowSpec, at: number): WorkflowState {
     artifacts: [...artifacts, ...stages.flatMap((stage) => stage.artifacts)],
     stages: [...stages],
     transitions: [...(origin?.transitions ?? [])],
-    trace: noParts(),
+    trace: { spans: [], recordings: [], left_out: { spans: 0, recordings: 0 } },
     used: { ...NO_USAGE, models: [] },
     compensations: [],
     events: [],

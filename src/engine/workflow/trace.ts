@@ -14,12 +14,6 @@ export interface TraceParts {
 const MOST_SPANS = 1000;
 const MOST_RECORDINGS = 200;
 
-export const noParts = (): TraceParts => ({
-  spans: [],
-  recordings: [],
-  left_out: { spans: 0, recordings: 0 },
-});
-
 export const visitId = (run: string, { node, visit }: { node: string; visit: number }): string =>
   `${run}:${node}:${visit}`;
 

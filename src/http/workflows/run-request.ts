@@ -16,7 +16,7 @@ import { checkValid } from "../../run/workflow/check-graph.ts";
 import { pinSkills } from "../../run/workflow/pin-skills.ts";
 import { type CommandEnvironment, policyOf } from "../../run/workflow/stage.ts";
 import { runWithRecordAt } from "../../session/workflow/directory.ts";
-import { withoutNulls } from "../../skill/json.ts";
+import { defined, withoutNulls } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { writeFault } from "../../tool/workspace-path.ts";
 import type { RequestContext } from "../context.ts";
@@ -52,17 +52,13 @@ export async function readWorkflowOptions(
     const message = "is not the path of a run's record: the persist_path of a run, or runs/<id>.json";
     throw refusedAt(at, [{ path: option, message }]);
   };
-  const resumed = own.resume_run ?? (await run(resume_path, "resume_path"));
-  const replayed = own.replay_run ?? (await run(replay_path, "replay_path"));
-  if (resumed !== undefined && replayed !== undefined) {
+  const resume_run = own.resume_run ?? (await run(resume_path, "resume_path"));
+  const replay_run = own.replay_run ?? (await run(replay_path, "replay_path"));
+  if (resume_run !== undefined && replay_run !== undefined) {
     const path = own.replay_run === undefined ? "replay_path" : "replay_run";
     throw refusedAt(at, [{ path, message: "cannot be given with a run that is resumed" }]);
   }
-  return {
-    ...own,
-    ...(resumed === undefined ? {} : { resume_run: resumed }),
-    ...(replayed === undefined ? {} : { replay_run: replayed }),
-  };
+  return { ...own, ...defined({ resume_run, replay_run }) };
 }
 
 /** The run that wrote its record last at this path; `null`: it is not such a path. */
