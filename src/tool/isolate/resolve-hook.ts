@@ -9,25 +9,16 @@ interface HookSkill {
   uploaded_by?: string;
 }
 
-interface ResolvedHook {
-  slug: string;
-  /** SHA-256 of the module. */
-  module: string;
-  exportName: string;
-  /** The skill was uploaded: each call has an isolate of its own. */
-  fresh: boolean;
-}
-
 /**
  * @param reference `slug#export`, or the name of an export that only one skill has
  * @param option path of the option with the reference, for the error
  * @throws InvalidRequest
  */
-export function resolveHook(reference: string, skills: readonly HookSkill[], option?: string): ResolvedHook {
+export function resolveHook(reference: string, skills: readonly HookSkill[], option?: string) {
   const cut = reference.indexOf("#");
   const slug = cut === -1 ? null : reference.slice(0, cut);
   const exportName = reference.slice(cut + 1);
-  const found = skills.flatMap((skill): ResolvedHook[] => {
+  const found = skills.flatMap((skill) => {
     const { hooks } = skill;
     if (hooks?.exports.includes(exportName) !== true || (slug !== null && slug !== skill.slug)) return [];
     return [{ slug: skill.slug, module: hooks.module, exportName, fresh: skill.uploaded_by !== undefined }];
