@@ -19,14 +19,15 @@ it.each([
     id: "ex",
     runId: "run",
     record: skill.record,
+    digest: "d",
     argv: ["true"],
+    env: {},
     timeoutMs: 1000,
     maxOutputBytes: 1000,
     input: { mode: "none" },
     output: "text",
     detach: false,
-    settings: { read: () => undefined, providerKeys: new Set(), grace_ms: 0 },
-    granted: null,
+    settings: { providerKeys: new Set(), grace_ms: 0 },
   });
-  expect(spec?.limits.concurrency).toBe(concurrency);
+  expect(spec.limits.concurrency).toBe(concurrency);
 });
