@@ -10,7 +10,6 @@ import { readToml, tomlError } from "./toml-file.ts";
 export const CONFIG_FILE = "hull.toml";
 
 const texts = z.array(z.string().min(1));
-const count = z.int().min(1).max(2147483647);
 
 const moved = movedSettings();
 
@@ -27,6 +26,7 @@ const rateLimit = z
     return { requests: Number(requests), window_s: Number(window.slice(0, -1)) };
   });
 
+/** The limits of its numbers are those of the runner's flags, which refuse any other (`container/options.ts`). */
 const runner = z.strictObject({
   /** An existing runner; `null`: `hull dev` starts one. */
   url: z
@@ -39,9 +39,9 @@ const runner = z.strictObject({
     .nullable()
     .default(null),
   /** Simultaneous runs; `null`: twice the cores, at least 4. */
-  concurrency: count.nullable().default(null),
-  queue: z.int().min(0).max(1_000_000).default(256),
-  queue_timeout_ms: count.default(10_000),
+  concurrency: z.int().min(1).max(4096).nullable().default(null),
+  queue: z.int().min(0).max(65_536).default(256),
+  queue_timeout_ms: z.int().min(1).max(600_000).default(10_000),
   grace_ms: moved.grace_ms,
   drain_ms: z.int().min(0).max(900_000).default(30_000),
   /** The network of handlers: what their tool declares, or that of every process. */

@@ -170,6 +170,8 @@ const variables = z.lazy(() => {
     HULL_RUNNER_ROOT: z.optional(
       z.string().check(z.regex(/^\/.*[^/]$/, "must be an absolute path without a slash at its end")),
     ),
+    /** Whether processes reach the network. */
+    HULL_RUNNER_EGRESS: z.optional(choice(["on", "off", ""], "must be on or off")),
     HULL_RUNNER_SECRET: z.optional(z.string().check(z.minLength(32, LONG))),
     /**
      * Keys that seal secrets of tool configuration, separated by blanks. The first one seals, and each of them can open.

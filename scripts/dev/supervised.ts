@@ -41,6 +41,7 @@ export class Supervised {
   readonly #recent: string[] = [];
   #child: ChildProcess | null = null;
   #crashed = false;
+  #served = false;
   #stopping = false;
   #wait = FIRST_WAIT_MS;
 
@@ -54,14 +55,11 @@ export class Supervised {
 
   /**
    * Starts it, and again after each crash. Returns where it serves.
-   * @throws CommandError (exit 4) if it does not serve in time; it is stopped then
+   * @throws CommandError (exit 4) if it does not serve in time, or refuses its settings; it is stopped then
    */
   async start(): Promise<string> {
-    const { name, failure } = this.#options;
-    const timer = setTimeout(
-      () => this.#listening.reject(notStarted(name, failure, START_MS, this.#recent)),
-      START_MS,
-    );
+    const { failure } = this.#options;
+    const timer = setTimeout(() => this.#fail(`${failure} within ${START_MS / 1000} s`), START_MS);
     this.#spawn();
     try {
       return await this.#listening.promise;
@@ -89,6 +87,11 @@ export class Supervised {
     child.on("exit", (code, signal) => {
       if (this.#stopping) return;
       if (endsGroup) endGroup(child);
+      if (code === EXIT.usage && !this.#served) {
+        // The next start would end like this one. Its last lines say why, and may still be on their way.
+        child.once("close", () => this.#fail("does not start with these settings"));
+        return;
+      }
       if (Date.now() - startedAt > STABLE_MS) this.#wait = FIRST_WAIT_MS;
       this.#crashed = true;
       this.#options.onLine(`${part} ended (${signal ?? `exit code ${code}`}); starting it again`);
@@ -103,6 +106,7 @@ export class Supervised {
     const where = this.#options.listening.exec(line)?.[1];
     if (where === undefined) this.#pass(line);
     else {
+      this.#served = true;
       this.#listening.resolve(where);
       if (this.#crashed) this.#options.onRestarted?.();
     }
@@ -111,6 +115,11 @@ export class Supervised {
   #pass(line: string): void {
     keepRecent(this.#recent, line);
     this.#options.onLine(line);
+  }
+
+  /** @param what did not happen */
+  #fail(what: string): void {
+    this.#listening.reject(notStarted(this.#options.name, what, this.#recent));
   }
 
   /** Ends the process: SIGTERM, and SIGKILL to its group if that takes too long. */
@@ -144,12 +153,11 @@ export function keepRecent(recent: string[], line: string): void {
 export const notStarted = (
   part: "Worker" | "runner",
   what: string,
-  limitMs: number,
   recent: readonly string[],
 ): CommandError =>
   new CommandError(
     EXIT.unreachable,
     `${part.toLowerCase()}_not_started`,
-    [`The ${part} ${what} within ${limitMs / 1000} s.`, ...recent].join("\n"),
+    [`The ${part} ${what}.`, ...recent].join("\n"),
     "Run `hull doctor`.",
   );

@@ -115,5 +115,5 @@ export const runnerEnvironment = (
 ): NodeJS.ProcessEnv => ({
   ...installerEnvironment(environment),
   TMPDIR: environment.TMPDIR,
-  HULL_RUNNER_EGRESS: variables.get("HULL_RUNNER_EGRESS"),
+  HULL_RUNNER_EGRESS: variables.get("HULL_RUNNER_EGRESS") || undefined,
 });

@@ -27,6 +27,7 @@ describe("settings", () => {
     [{ HULL_RUNNER_URL: "http://runner/path" }, "without a user name, path or query"],
     [{ HULL_ENV: "prod" }, 'HULL_ENV must be local or deployed, not "prod"'],
     [{ HULL_TRACE: "yes" }, 'HULL_TRACE must be 1, true, 0 or false, not "yes"'],
+    [{ HULL_RUNNER_EGRESS: "Off" }, 'HULL_RUNNER_EGRESS must be on or off, not "Off"'],
     [{ HULL_LLM_STREAM: "off" }, 'HULL_LLM_STREAM must be 1, true, 0 or false, not "off"'],
     [{ HULL_LLM_TIMEOUT: "abc" }, 'HULL_LLM_TIMEOUT must be a number of seconds above 0, not "abc"'],
     [{ HARN_LLM_TIMEOUT: "0.0" }, 'HULL_LLM_TIMEOUT must be a number of seconds above 0, not "0.0"'],

@@ -12,12 +12,14 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { tmpdir } from "node:os";
 import { basename, delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test, vi } from "vitest";
+import { EXIT } from "../../../scripts/command.ts";
 import { projectChecks } from "../../../scripts/dev/checks.ts";
 import { lockState } from "../../../scripts/dev/state-lock.ts";
-import { keepRecent, notStarted } from "../../../scripts/dev/supervised.ts";
+import { keepRecent, notStarted, Supervised } from "../../../scripts/dev/supervised.ts";
 import { table } from "../../../scripts/table.ts";
 import { skillSlug } from "../../../src/skill/slug.ts";
 import { type Ended, hullHere } from "../../support/hull-here.ts";
@@ -528,9 +530,27 @@ test("hull clean --all asks in a terminal, unless --yes answers", () => {
 test("a failed start shows the last output of the process", () => {
   const recent: string[] = [];
   for (let line = 1; line <= 50; line++) keepRecent(recent, `line ${line}`);
-  const { exit, message, hint } = notStarted("runner", "did not start", 20_000, recent);
+  const { exit, message, hint } = notStarted("runner", "did not start within 20 s", recent);
   expect([exit, hint]).toEqual([4, "Run `hull doctor`."]);
   expect(message).toMatch(/^The runner did not start within 20 s\.\nline 11\n[\s\S]*line 50$/);
+});
+
+test("a part that refuses its settings is not started again, and the report has its reason", async () => {
+  const lines: string[] = [];
+  const part = new Supervised({
+    name: "runner",
+    failure: "did not start",
+    args: () => ["-e", "console.error('A must be on'); process.exit(2)"],
+    env: process.env,
+    cwd: tmpdir(),
+    listening: /never/,
+    onLine: (line) => lines.push(line),
+  });
+  await expect(part.start()).rejects.toMatchObject({
+    exit: EXIT.unreachable,
+    message: "The runner does not start with these settings.\nA must be on",
+  });
+  expect(lines).toEqual(["A must be on"]);
 });
 
 test("hull new says how to serve the skill, and what is still missing", async () => {

@@ -300,6 +300,7 @@ test("the runner of hull dev has what its installer of packages needs, and no se
     ["PIP_PROXY", "http://c.example/"],
   ]);
   expect(runnerEnvironment(environment, files)).toEqual({ ...own, HULL_RUNNER_EGRESS: "off" });
+  expect(runnerEnvironment(environment, new Map([["HULL_RUNNER_EGRESS", ""]]))).toEqual(own);
 });
 
 test.each([

@@ -1,5 +1,6 @@
 import { tmpdir } from "node:os";
 import { expect, test } from "vitest";
+import { parseOptions } from "../../../container/options.ts";
 import { eventsOf } from "../../../scripts/admin-client.ts";
 import { loadConfig } from "../../../scripts/config.ts";
 import { remoteAction } from "../../../scripts/remote-action.ts";
@@ -41,6 +42,23 @@ test("the runner's flags name what differs from its own defaults", () => {
   expect(runnerFlags(runner)).not.toContain("--network");
   const flags = runnerFlags({ ...runner, network: "open", installs: false, concurrency: 3 });
   expect(flags.slice(-6)).toEqual(["--network", "open", "--installs", "off", "--concurrency", "3"]);
+});
+
+test.each([
+  ["concurrency", 1, 4096],
+  ["queue", 0, 65_536],
+  ["queue_timeout_ms", 1, 600_000],
+  ["grace_ms", 0, 600_000],
+  ["drain_ms", 0, 900_000],
+  ["install_ms", 1, 3_600_000],
+])("runner.%s of hull.toml is from %i to %i, which the runner accepts", async (name, least, most) => {
+  const read = (value: number) => loadConfig(folder({ "hull.toml": `[runner]\n${name} = ${value}\n` }));
+  for (const value of [least, most]) {
+    const flags = runnerFlags((await read(value)).runner);
+    expect(Object.values(parseOptions(["--state", "/state", ...flags], {}))).toContain(value);
+  }
+  await expect(read(least - 1)).rejects.toThrow(`runner.${name}: Too small`);
+  await expect(read(most + 1)).rejects.toThrow(`runner.${name}: Too big`);
 });
 
 test("events keep characters that are cut between two pieces of an answer", async () => {
