@@ -64,7 +64,7 @@ export const CallNotFound = define<{ what: string; id: string; ids?: string }>("
 }));
 
 function notFound({ what, id, ids }: { what: string; id: string; ids?: string }): string {
-  if (id === "") return `The ${what} no longer exists.`;
+  if (id === "" && ids === undefined) return `The ${what} no longer exists.`;
   const further =
     ids !== undefined ? ` An id has ${ids}.` : what === "session" ? " POST /sessions opens one." : "";
   return `There is no ${what} "${id}".${further}`;

@@ -589,4 +589,9 @@ describe("tasks with a session of their own", () => {
     ] as const)
       expect(await detailOf(sent)).toBe(`There is no ${what} "${said}". An id has ${SESSION_IDS}.`);
   });
+
+  it.each(["/runs", "/llm/call"])("%s with an empty session_id says what an id is", async (path) => {
+    const answer = await send("POST", path, { prompt: "x", options: { session_id: "" } });
+    expect((await answer.json<Body>()).detail).toBe(`There is no session "". An id has ${SESSION_IDS}.`);
+  });
 });

@@ -51,7 +51,8 @@ async function inForm(context: RequestContext, manifest: Manifest, answer: Respo
   const accepted = listedTypes(context.request.headers.get("accept"));
   const [only, ...more] = files;
   if (manifest.output === "file") {
-    if (only === undefined) throw new OutputMissing({ location: "in its work folder" });
+    if (only === undefined)
+      throw new OutputMissing({ location: "in its work folder that is new or changed" });
     if (more.length === 0) return fileAnswer(context, only, answer, manifest.output_mime);
   }
   if (accepted.includes("multipart/mixed") && only !== undefined) return mixedAnswer(context, files, answer);
