@@ -15,7 +15,7 @@ import { jsonNow } from "./page.ts";
 import { oneOf } from "./parameters.ts";
 import { noteReplay } from "./run-headers.ts";
 import { runId } from "./run-id.ts";
-import { eventStream, lastSeen, wantsEvents } from "./sse.ts";
+import { checkBegins, eventStream, lastSeen, wantsEvents } from "./sse.ts";
 
 /** The form of an answer. */
 export interface AnswerForm {
@@ -163,7 +163,10 @@ export async function answerCall(
   const { runHeaders: headers } = context;
   const indexed = (handle: OperationHandle): Promise<RunOutput> =>
     name === null ? run(handle) : indexedCall(handle, name, () => run(handle));
-  if (form.events) return runEvents(context, id, { headers, about, run: indexed, done });
+  if (form.events) {
+    checkBegins(context.request);
+    return runEvents(context, id, { headers, about, run: indexed, done });
+  }
   const silent = silentHandle(context, id, context.request.signal);
   const output = await indexed(watch === null ? silent : { ...silent, streaming: true, emit: watch });
   return new Response(output.body, { headers: { ...headers, ...output.headers } });

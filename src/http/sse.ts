@@ -120,6 +120,19 @@ export function lastSeen(request: Request, id: string): number | null {
   });
 }
 
+/**
+ * Checks that the client has no event yet, for a call that keeps none: a browser that reconnects would begin it again.
+ * @throws BadRequest
+ */
+export function checkBegins(request: Request): void {
+  const after = new URL(request.url).searchParams.get("after");
+  if (!request.headers.has("last-event-id") && (after === null || after === "0")) return;
+  throw new BadRequest({
+    detail:
+      "Hull keeps the events of a call only if it has an Idempotency-Key, so this one cannot follow after an event. Send the key of the first request, or begin again without Last-Event-ID and ?after.",
+  });
+}
+
 /** The number in `<id>:<number>`; `""` for anything else. */
 function ownNumber(last: string, id: string): string {
   return last.startsWith(`${id}:`) ? last.slice(id.length + 1) : "";

@@ -129,8 +129,10 @@ describe.each(ALL)("%s", (name, route) => {
 
   it("begins nothing if it cannot be followed after the event that the client names; without events, that is nothing", async () => {
     const [path, key] = [await route.path(), freshKey()];
-    const bad = { ...key, ...EVENTS, "last-event-id": "x" };
-    expect(await codeOf(await post(path, route.body("x", SAID), bad))).toEqual([400, "bad_request"]);
+    for (const named of [key, {}]) {
+      const bad = { ...named, ...EVENTS, "last-event-id": "x" };
+      expect(await codeOf(await post(path, route.body("x", SAID), bad))).toEqual([400, "bad_request"]);
+    }
     const later = { ...key, prefer: "respond-async", "last-event-id": "x" };
     const begun = await post(path, route.body("y", SAID), later);
     expect([begun.status, begun.headers.get("x-hull-replayed")]).toEqual([202, null]);
