@@ -389,10 +389,10 @@ export class Execution {
       if (this.scratch !== null) {
         const limit = this.spec.limits.max_output_bytes;
         await this.#services.launcher.openTree(this.scratch.dir);
-        const fits = await sendOutputs(this.scratch.tree, limit, (type, payload) =>
+        const excess = await sendOutputs(this.scratch.tree, limit, (type, payload) =>
           this.#appendFile(type, payload),
         );
-        if (!fits) result = { ...ending, cause: "output_too_large" };
+        if (excess !== null) result = { ...ending, ...excess };
       }
     } catch (error) {
       log("error", "outputs_unreadable", { id: this.spec.id, reason: reasonOf(error) });

@@ -1,7 +1,13 @@
 /** The output files of an execution. */
 import { createHash } from "node:crypto";
 import type { FileHandle } from "node:fs/promises";
-import { FRAME, type FrameType } from "../src/tool/protocol.ts";
+import {
+  type EndedStatus,
+  FRAME,
+  type FrameType,
+  MAX_OUTPUT_FILES,
+  TOO_MANY_FILES,
+} from "../src/tool/protocol.ts";
 import { pieces } from "./file-content.ts";
 import { OUTPUT, OUTPUT_FILE } from "./scratch.ts";
 import type { Tree } from "./tree.ts";
@@ -12,37 +18,38 @@ interface OutputFile {
   handle: FileHandle;
 }
 
-const MAX_FILES = 1000;
 /** The most entries to examine, since an execution keeps its place meanwhile. */
-const MAX_ENTRIES = 20 * MAX_FILES;
+const MAX_ENTRIES = 20 * MAX_OUTPUT_FILES;
+
+const TOO_MANY = { cause: "output_too_large", reason: TOO_MANY_FILES } as const;
 
 /**
  * Passes every output file to `send` as frames, sorted by name: the non-empty regular files at the top of `OUTPUT_DIR`,
  * or `OUTPUT_FILE` if there are none. Symlinks are not followed, whether they replaced a file or a folder. `send`
- * returns a promise if the caller must wait. Returns `false`, and sends nothing, if there are too many, or if all together
- * exceed `limit` bytes.
+ * returns a promise if the caller must wait. If all files together exceed `limit` bytes, or there are too many, it sends
+ * nothing and returns how the execution ends.
  */
 export async function sendOutputs(
   tree: Tree,
   limit: number,
   send: (type: FrameType, payload: Uint8Array) => Promise<void> | undefined,
-): Promise<boolean> {
+): Promise<Pick<EndedStatus, "cause" | "reason"> | null> {
   const names = (await tree.names(OUTPUT)).sort(Buffer.compare);
-  if (names.length > MAX_ENTRIES) return false;
+  if (names.length > MAX_ENTRIES) return TOO_MANY;
   const files: OutputFile[] = [];
   try {
     for (const name of names) {
       const file = await openOutput(tree, `${OUTPUT}/${name}`, name);
       if (file !== null) files.push(file);
-      if (files.length > MAX_FILES) return false;
+      if (files.length > MAX_OUTPUT_FILES) return TOO_MANY;
     }
     if (files.length === 0) {
       const file = await openOutput(tree, OUTPUT_FILE, Buffer.from(OUTPUT_FILE));
       if (file !== null) files.push(file);
     }
-    if (files.reduce((total, { size }) => total + size, 0) > limit) return false;
+    if (files.reduce((total, { size }) => total + size, 0) > limit) return { cause: "output_too_large" };
     for (const file of files) await sendFile(file, send);
-    return true;
+    return null;
   } finally {
     for (const { handle } of files) await handle.close();
   }

@@ -49,10 +49,14 @@ export const OutputInvalidJson = define<{ position?: number; reason: string }>(
 export const OutputMissing = define<{ location: string }>("output_missing", 500, (d) => ({
   detail: `The skill declares output: file, but left no file ${d.location}.`,
 }));
-export const OutputTooLarge = define<{ limit: number }>("output_too_large", 500, (d) => ({
-  detail: `The output is larger than the ${counted(d.limit, "byte")} allowed.`,
-  members: { limit: d.limit },
-}));
+export const OutputTooLarge = define<{ limit: number; of?: "byte" | "file" }>(
+  "output_too_large",
+  500,
+  (d) => ({
+    detail: `The output is larger than the ${counted(d.limit, d.of ?? "byte")} allowed.`,
+    members: { limit: d.limit },
+  }),
+);
 // 502: upstreams and the runner
 export const HostDelegateFailed = define<{ method: string; reason: string }>(
   "host_delegate_failed",

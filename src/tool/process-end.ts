@@ -12,7 +12,14 @@ import {
   SpawnFailed,
 } from "../errors/run.ts";
 import type { HullError } from "../errors.ts";
-import { DEPENDENCIES_FAULT, type EndedStatus, type ExecutionSpec } from "./protocol.ts";
+import { counted } from "../plural.ts";
+import {
+  DEPENDENCIES_FAULT,
+  type EndedStatus,
+  type ExecutionSpec,
+  MAX_OUTPUT_FILES,
+  TOO_MANY_FILES,
+} from "./protocol.ts";
 
 /** How a process ended, and the limits that it ran with. */
 type Facts = Pick<EndedStatus, "signal" | "reason"> &
@@ -69,8 +76,11 @@ const ENDS: Readonly<Record<Exclude<EndedStatus["cause"], "exit">, ProcessEnd>> 
   },
   output_too_large: {
     code: "killed",
-    said: ({ maxBytes }) => `ended: it wrote more than ${maxBytes} bytes`,
-    error: ({ maxBytes }) => new OutputTooLarge({ limit: maxBytes }),
+    said: (facts) => {
+      const { limit, of } = mostOutput(facts);
+      return `ended: it wrote more than ${counted(limit, of)}`;
+    },
+    error: (facts) => new OutputTooLarge(mostOutput(facts)),
   },
   command_not_found: {
     code: "command_not_found",
@@ -98,6 +108,10 @@ const factsOf = ({ signal, reason }: EndedStatus, { id, timeout_ms, argv, limits
   maxBytes: limits.max_output_bytes,
   ...(reason === undefined ? {} : { reason }),
 });
+
+/** The limit of its output that a process exceeded. */
+const mostOutput = ({ maxBytes, reason }: Facts): { limit: number; of: "byte" | "file" } =>
+  reason === TOO_MANY_FILES ? { limit: MAX_OUTPUT_FILES, of: "file" } : { limit: maxBytes, of: "byte" };
 
 const OUTCOME_UNKNOWN = "The outcome is unknown: it may or may not have taken effect, and was not run again.";
 

@@ -156,6 +156,11 @@ const CAUSES = [
 /** Reason of `spawn_failed` if a handler's packages could not be installed; stderr is the installer's output. */
 export const DEPENDENCIES_FAULT = "dependencies";
 
+/** The most output files of an execution. */
+export const MAX_OUTPUT_FILES = 1000;
+/** Reason of `output_too_large` if an execution leaves more files. */
+export const TOO_MANY_FILES = "files";
+
 const startedStatus = () =>
   z.object({
     kind: z.literal("started"),
@@ -169,7 +174,10 @@ const endedStatus = () =>
     exit_code: z.nullable(z.int()),
     /** Name of the signal that ended the process, e.g. `SIGKILL`. */
     signal: z.nullable(z.string()),
-    /** For `spawn_failed`: the system's code, e.g. `EACCES`, or `DEPENDENCIES_FAULT`. */
+    /**
+     * For `spawn_failed`: the system's code, e.g. `EACCES`, or `DEPENDENCIES_FAULT`. For `output_too_large`:
+     * `TOO_MANY_FILES`; absent: too many bytes.
+     */
     reason: z.optional(z.string()),
     duration_ms: z.number(),
     stdout_bytes: z.int(),

@@ -74,6 +74,15 @@ test("S37, S38: large files arrive whole; over the cap nothing does", async () =
   expect(over.files).toEqual([]);
 });
 
+test("up to 1000 files arrive; of more none does, and the end says why", async () => {
+  const many = (count: number) =>
+    produce(`cd $HULL_OUTPUT_DIR; for i in $(seq ${count}); do echo x > f$i; done`);
+  expect((await many(1000)).files).toHaveLength(1000);
+  const over = await many(1001);
+  expect(over.status).toMatchObject({ cause: "output_too_large", reason: "files" });
+  expect(over.files).toEqual([]);
+});
+
 test("a failed script's files are not returned", async () => {
   const { status, files: found } = await produce("echo x > $HULL_OUTPUT_FILE; exit 4");
   expect(status.exit_code).toBe(4);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { cutShort, LOST, scriptError, toolCutShort } from "../../../src/tool/process-end.ts";
-import { DEPENDENCIES_FAULT, type EndedStatus } from "../../../src/tool/protocol.ts";
+import { DEPENDENCIES_FAULT, type EndedStatus, TOO_MANY_FILES } from "../../../src/tool/protocol.ts";
 
 const UNKNOWN = "The outcome is unknown: it may or may not have taken effect, and was not run again.";
 const asked = {
@@ -31,6 +31,12 @@ test.each<[EndedStatus, code: string, remark: string, error: string]>([
   [ended("signal", { signal: "SIGSEGV" }), "killed", "ended by SIGSEGV.", "script_killed"],
   [ended("signal"), "killed", "ended by a signal.", "script_killed"],
   [ended("output_too_large"), "killed", "ended: it wrote more than 10 bytes.", "output_too_large"],
+  [
+    ended("output_too_large", { reason: TOO_MANY_FILES }),
+    "killed",
+    "ended: it wrote more than 1000 files.",
+    "output_too_large",
+  ],
   [
     ended("command_not_found"),
     "command_not_found",
