@@ -8,6 +8,8 @@ const ALLOW_HEADERS = [
   "authorization",
   "content-type",
   "idempotency-key",
+  "if-match",
+  "if-none-match",
   "last-event-id",
   "prefer",
   "x-hull-bot",

@@ -51,7 +51,7 @@ describe("S57: a preflight", () => {
       "access-control-allow-origin": APP,
       "access-control-allow-methods": methods,
       "access-control-allow-headers":
-        "authorization, content-type, idempotency-key, last-event-id, prefer, x-hull-bot, x-hull-mock-scope, x-request-id, mcp-protocol-version, mcp-method, mcp-name",
+        "authorization, content-type, idempotency-key, if-match, if-none-match, last-event-id, prefer, x-hull-bot, x-hull-mock-scope, x-request-id, mcp-protocol-version, mcp-method, mcp-name",
       "access-control-max-age": "7200",
       vary: "Origin",
     });
