@@ -42,7 +42,14 @@ export const messageBody = z.lazy(() =>
 );
 export const feedbackBody = z.lazy(() =>
   z.strictObject({
-    kind: z.string().check(z.regex(/^[a-z][a-z0-9_]{0,63}$/, "a name in a-z0-9_")),
+    kind: z
+      .string()
+      .check(
+        z.regex(
+          /^[a-z][a-z0-9_]{0,63}$/,
+          "must be up to 64 characters a-z, 0-9 and _, the first one a letter",
+        ),
+      ),
     content: text(),
   }),
 );
