@@ -19,14 +19,11 @@ const draw = {
   parameters: { type: "object", properties: {}, additionalProperties: true },
 };
 /** One more version of an artifact. */
-const drawn = (path: string, content: string) =>
+const drawn = (path: string, content: string, id = "page") =>
   run(path, `draw ${content}`, {
     skills: ["forker"],
     tools: [draw],
-    mock: [
-      { tool_calls: [{ name: "draw", arguments: { id: "page", type: "html", content } }] },
-      { text: "ok" },
-    ],
+    mock: [{ tool_calls: [{ name: "draw", arguments: { id, type: "html", content } }] }, { text: "ok" }],
   });
 
 beforeAll(() =>
@@ -99,7 +96,10 @@ function holdNextStep(): { underWay: () => Promise<void>; goOn: () => void } {
 describe("a fork", () => {
   it("begins with its parent's files and artifacts, and changes independently", async () => {
     const parent = await session();
-    for (const content of ["<1>", "<2>"]) await drawn(parent, content);
+    await drawn(parent, "<1>");
+    // It comes after "page", whose last version is later.
+    await drawn(parent, "<later>", "another");
+    await drawn(parent, "<2>");
     await Promise.all(
       Array.from({ length: 210 }, (_, n) => put(parent, `many/${n % 7}-${n}`, `content ${n % 50}`)),
     );
@@ -112,7 +112,9 @@ describe("a fork", () => {
     expect(await page(child)).toEqual(await page(parent));
     expect(await page(child)).toMatchObject({ content: "<2>", version: 2, versions: { length: 2 } });
     expect(await page(child, "?version=1")).toEqual(await page(parent, "?version=1"));
-    expect(await get(`${child}/artifacts`)).toEqual(await get(`${parent}/artifacts`));
+    const made = await get(`${parent}/artifacts`);
+    expect(made).toMatchObject({ data: [{ id: "page" }, { id: "another" }] });
+    expect(await get(`${child}/artifacts`)).toEqual(made);
 
     await put(child, "many/0-0", "the child's");
     await send("DELETE", `${parent}/files/many/1-1`);

@@ -63,9 +63,9 @@ export class StoredArtifacts {
     }
   }
 
-  /** Every version, in the order of creation. */
+  /** Every version, in the order of creation. A fork has those of its parent in few records. */
   versions(): VersionRow[] {
-    return this.#tables.exec("artifact", "SELECT * FROM artifact ORDER BY record, id, version");
+    return this.#tables.exec("artifact", "SELECT * FROM artifact ORDER BY at, record, id, version");
   }
 
   /** A version in the form that a fork imports; `null`: it cannot be read. */
@@ -88,7 +88,7 @@ export class StoredArtifacts {
       `SELECT artifact.*, versions, created FROM artifact JOIN
          (SELECT id, max(version) AS version, count(*) AS versions, min(at) AS created, min(record) AS first
           FROM artifact GROUP BY id) USING (id, version)
-       ORDER BY first, id LIMIT ? OFFSET ?`,
+       ORDER BY created, first, id LIMIT ? OFFSET ?`,
       limit + 1,
       offset,
     );
