@@ -89,7 +89,7 @@ const STRUCTURED = {
     otherwise: "`json_schema`",
   },
   output_format: {
-    text: 'The same as an object or its `kind`: `"text"`, `"json_object"`, `"json_schema"`.',
+    text: 'The same as an object or its `kind`: `"text"`, `"json_object"`, `"json_schema"`. `strict` is `true` unless given: OpenAI then refuses a schema with an object that does not require all its members and forbid others.',
     schema: {
       oneOf: [
         { enum: ["text", "json_object", "json_schema"] },

@@ -148,7 +148,7 @@ export type CallOptions = {
   json_schema?: Record<string, unknown> | null;
   /** The schema that Hull checks the answer against, if it differs. */
   output_schema?: Record<string, unknown> | null;
-  /** The same as an object or its `kind`: `"text"`, `"json_object"`, `"json_schema"`. */
+  /** The same as an object or its `kind`: `"text"`, `"json_object"`, `"json_schema"`. `strict` is `true` unless given: OpenAI then refuses a schema with an object that does not require all its members and forbid others. */
   output_format?: "text" | "json_object" | "json_schema" | {
     kind: "text" | "json_object" | "json_schema";
     schema?: Record<string, unknown>;

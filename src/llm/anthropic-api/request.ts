@@ -27,6 +27,7 @@ import {
   tokens,
   wrong,
 } from "../members.ts";
+import { isStrict } from "../strict-schema.ts";
 import { systemPrompt } from "../system-prompt.ts";
 import { checkToolNames, type OwnCall } from "../tool-call-ids.ts";
 import {
@@ -153,7 +154,7 @@ export function readMessagesRequest(body: JsonObject, headers: Headers, counting
       ...(given.tool_choice?.disable_parallel_tool_use === true ? { parallel_tool_calls: false } : {}),
       max_tokens: given.max_tokens,
       json: format !== null,
-      ...(format === null ? {} : { schema: { schema: format, strict: true } }),
+      ...(format === null ? {} : { schema: { schema: format, strict: isStrict(format) } }),
       ...(Object.keys(sampling).length === 0 ? {} : { sampling }),
       ...(thinking === null ? {} : { thinking }),
       ...(executed

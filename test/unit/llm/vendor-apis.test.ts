@@ -38,6 +38,26 @@ const TURN = {
 const plain = (value: unknown): Json => JSON.parse(JSON.stringify(value));
 const objectOf = (value: unknown): JsonObject => JSON.parse(JSON.stringify(value));
 
+it.each([
+  [["a"], true],
+  [[], false],
+])("the schema of a message is strict if OpenAI takes it so: required are %j", (required, strict) => {
+  const schema = {
+    type: "object",
+    properties: { a: { type: "string" } },
+    required,
+    additionalProperties: false,
+  };
+  const messages = [{ role: "user", content: "x" }];
+  const body = {
+    model: "m",
+    max_tokens: 9,
+    messages,
+    output_config: { format: { type: "json_schema", schema } },
+  };
+  expect(readMessagesRequest(objectOf(body), new Headers()).request.schema).toEqual({ schema, strict });
+});
+
 describe("content that a provider needs back", () => {
   it("comes back through Anthropic's messages, in its place", () => {
     const { content } = messageOf(TURN, false);
