@@ -6,10 +6,11 @@ import { isObject, objectOf } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 
 /** Keywords that hold no schemas. Those that OpenAI may not take are missing. */
-const PLAIN = new Set([
-  ...["$schema", "$ref", "type", "title", "description", "enum", "const", "pattern", "format", "multipleOf"],
-  ...["maximum", "minimum", "exclusiveMaximum", "exclusiveMinimum", "minItems", "maxItems", "required"],
-]);
+const PLAIN = new Set(
+  "$schema $ref type title description enum const required pattern format multipleOf maximum minimum exclusiveMaximum exclusiveMinimum minItems maxItems".split(
+    " ",
+  ),
+);
 
 /** Every object in it requires all its members and allows no others. */
 export const isStrict = (schema: JsonObject): boolean => schema.type === "object" && fits(schema);
