@@ -1,4 +1,5 @@
 /** Which model a call gets, and how Hull reaches it. Both follow from variables and model registry, which never change. */
+import { ModelNotResolved } from "../errors/request.ts";
 import { RecentMap } from "../recent.ts";
 import { type ResolvedTarget, resolveTarget, type TargetSelector } from "./providers.ts";
 import type { ModelRegistry } from "./registry/definition.ts";
@@ -24,16 +25,28 @@ interface Place {
 
 /** The most results of each kind, since names of models come from callers. */
 const MAX_KNOWN = 1000;
+/** The longest name, since isolates, ledgers and lists keep it. */
+const MAX_NAME = 512;
+
+/** @throws ModelNotResolved for a name that is too long */
+function checkNames(names: { [option: string]: string | null | undefined }): void {
+  for (const [option, name] of Object.entries(names)) {
+    const length = name?.length ?? 0;
+    const reason = `${option} has ${length} characters; a name has at most ${MAX_NAME}.`;
+    if (length > MAX_NAME) throw new ModelNotResolved({ option, reason });
+  }
+}
 
 /**
  * Chooses a model. A choice examines all rules of the model registry, so its result is kept for the same request.
- * @throws as `resolveModel`
+ * @throws ModelNotResolved for a name that is too long, and as `resolveModel`
  */
 export function chooseModel(
   place: Place,
   registry: ModelRegistry,
   { provider, model, model_tier }: ModelWish,
 ): KnownChoice {
+  checkNames({ provider, model, model_tier });
   const { choices } = knownOf(place, registry);
   const key = JSON.stringify([provider, model, model_tier]);
   const known = choices.get(key) ?? newChoice(place, registry, { provider, model, model_tier });
@@ -41,8 +54,9 @@ export function chooseModel(
   return known;
 }
 
-/** @throws ProviderNotConfigured ProviderMisconfigured */
+/** @throws ModelNotResolved for a name that is too long, ProviderNotConfigured, ProviderMisconfigured */
 export function reachTarget(place: Place, registry: ModelRegistry, selector: TargetSelector): ResolvedTarget {
+  checkNames({ provider: selector.provider, model: selector.model });
   const { targets } = knownOf(place, registry);
   const key = JSON.stringify([selector.provider, selector.model, selector.protocol]);
   const known = targets.get(key) ?? resolveTarget(selector, place.settings.read, registry);

@@ -116,6 +116,30 @@ it("a schema with values of earlier drafts, or of no draft, is accepted if answe
   expect([answer.status, await answer.json()]).toMatchObject([200, { ok: true, data: { a: "x", b: ["y"] } }]);
 });
 
+describe("attack: a name of a model that is too long for what keeps it", () => {
+  const long = "x".repeat(513);
+  const user = [{ role: "user", content: "hi" }];
+  const asked = (options: object) => ({ prompt: "hi", options: { provider: "mock", ...options } });
+  beforeAll(() => plain.post("/sessions", { id: "long-names" }));
+
+  it.each<[string, object]>([
+    ["/llm/call", asked({ model: long })],
+    ["/llm/call", asked({ provider: long })],
+    ["/runs", asked({ model: long })],
+    ["/tasks", { task: "hi", node: { model_policy: { provider: "mock", model: long } } }],
+    ["/sessions/long-names/runs", asked({ model: long })],
+    ["/v1/messages", { model: `mock/${long}`, max_tokens: 10, messages: user }],
+    ["/v1/chat/completions", { model: long, messages: user }],
+    ["/v1/responses", { model: long, input: "hi" }],
+  ])("%s refuses it: %j", async (path, body) => {
+    const response = await plain.post(path, body);
+    expect([response.status, await response.text()]).toEqual([
+      400,
+      expect.stringMatching(/has 51\d characters; a name has at most 512/),
+    ]);
+  });
+});
+
 it("a completion has its prefix and suffix instead of messages", async () => {
   const options = { provider: "mock", messages: [{ role: "user", content: "x" }] };
   const response = await plain.post("/llm/completion", { prefix: "a", options });

@@ -99,6 +99,20 @@ it.each([
   expect(execution?.spec.limits.memory_bytes).toBe(memory_bytes);
 });
 
+it.each([
+  [{ name: "x".repeat(20_000) }, "name"],
+  [
+    {
+      name: "x",
+      network_policy: allowlist(...Array.from({ length: 1000 }, (_, n) => `host-${n}.example.com`)),
+    },
+    "network_policy.allowed_domains",
+  ],
+])("attack: a container's settings are no longer than a list can hold", async (body, param) => {
+  const response = await clientWith(true).post("/v1/containers", body);
+  expect([response.status, await response.json()]).toMatchObject([400, { error: { param } }]);
+});
+
 it("attack: a session that its creator made look like a container reaches only the deployment's hosts", async () => {
   const client = clientWith(["*.example.com"]);
   const container = `container_01${"f".repeat(32)}`;

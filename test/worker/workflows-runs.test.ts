@@ -35,6 +35,14 @@ describe("the events of a run", () => {
   });
 });
 
+it("attack: lists show the beginning of a workflow's name, however long it is", async () => {
+  const { id } = await run({ name: "x".repeat(5000), entry: "a", nodes: { a: said("one") }, edges: [] });
+  const { data } = await get<{ data: Body[] }>("/workflows/runs");
+  const name = "x".repeat(128);
+  expect(data.find((row) => row.id === id)).toMatchObject({ workflow: name });
+  expect(await get(`/runs/${id}`)).toMatchObject({ name });
+});
+
 it("a record says when something happened, and what tools answered", async () => {
   const model_policy = { provider: "mock", mock: [...asking, { text: "<done>##DONE##</done>" }] };
   const items = { items: ["a", "b"] };

@@ -11,6 +11,9 @@ import { jsonNow } from "../page.ts";
 import type { Handler, Params } from "../routes.ts";
 import { noteReplay } from "../run-headers.ts";
 
+/** Characters of a session's metadata as JSON: lists hold it. */
+export const MAX_METADATA = 16 * 1024;
+
 /** An answer of a session, without secrets. */
 export const shownNow = (
   { settings }: RequestContext,

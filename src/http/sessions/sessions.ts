@@ -17,10 +17,7 @@ import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
 import { jsonNow, numberedPage, pageFrom, wantedPage } from "../page.ts";
 import { flagIn, oneOf, WORDS } from "../parameters.ts";
 import type { Handler } from "../routes.ts";
-import { sessionOf, shownNow, shows } from "./object.ts";
-
-/** Characters of a session's metadata as JSON. */
-const MAX_METADATA = 16 * 1024;
+import { MAX_METADATA, sessionOf, shownNow, shows } from "./object.ts";
 
 /**
  * `POST /sessions`: 201 with a new session, or 200 if the session of this id exists. If the request names no id, the id is

@@ -19,8 +19,9 @@ import { entryOf, type RunEntry } from "../run-entry.ts";
 import { forgetRuns, noteRuns } from "../run-index.ts";
 import { type KnownWorkflow, knownWorkflow, type ListedRun, listedRun } from "./listed.ts";
 
-/** The most characters of a task in a list. */
+/** The most characters of a task, and of a workflow's name, in a list. */
 const SHOWN_TASK = 200;
+const SHOWN_NAME = 128;
 
 const stored = z.lazy(() => z.extend(knownWorkflow(), { graph: jsonColumn<Graph>() }));
 /** One version of a workflow. */
@@ -90,7 +91,7 @@ export function listedAs(state: WorkflowState): string {
 /** @param id of the run's session; routes find the run under it */
 export async function noteWorkflowRun(owner: Owner, id: string, state: WorkflowState): Promise<void> {
   const { spec, began, finished } = state;
-  const name = spec.workflow?.name ?? spec.graph.name;
+  const name = firstOf(spec.workflow?.name ?? spec.graph.name, SHOWN_NAME);
   const {
     total_cost: cost_usd,
     price_known = true,

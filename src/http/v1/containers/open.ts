@@ -12,6 +12,7 @@ import type { JsonObject } from "../../../skill/manifest.ts";
 import { reaches } from "../../../skill/workspace-settings.ts";
 import type { RequestContext } from "../../context.ts";
 import { madeDigits } from "../../idempotency.ts";
+import { MAX_METADATA } from "../../sessions/object.ts";
 import { checkTwice } from "../skill-references.ts";
 
 /**
@@ -41,6 +42,12 @@ export async function newContainer(
     skills: skills.map(({ id, version, digest }) => ({ id, version, digest })),
     ...(memory_limit === null ? {} : { memory_limit }),
   };
+  const { length } = JSON.stringify(kept);
+  if (length > MAX_METADATA)
+    throw wrong(
+      network.length === 0 ? `${at}name` : `${at}network_policy.allowed_domains`,
+      `name, hosts and skills of a container have ${length} characters as JSON; at most ${MAX_METADATA} are accepted`,
+    );
   const digits = await madeDigits(context, "container");
   return () => makeContainer(context, terms.file_ids ?? [], { digits, about: kept });
 }
