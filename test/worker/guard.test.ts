@@ -44,6 +44,18 @@ describe("S72: a deployment", () => {
   });
 });
 
+it.each([
+  ["hull.example", 200],
+  ["hull.example:8443", 200],
+  ["evil.example", 403],
+  // Only local dev has the names of the machine itself.
+  ["localhost", 403],
+  ["127.0.0.1:3000", 403],
+])("attack: a deployment with names of its own, Host %s → %i", async (host, status) => {
+  const named = new Client({ HULL_CONFIG: JSON.stringify({ allowed_hosts: ["hull.example"] }) });
+  expect((await named.fetch("https://hull.example/healthz", { headers: { host } })).status).toBe(status);
+});
+
 describe("local dev", () => {
   it.each([
     ["localhost:3000", 200],
