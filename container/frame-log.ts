@@ -79,6 +79,11 @@ export class FrameLog {
     return this.#complete;
   }
 
+  /** Whether the disk has refused frames, so that the file has only a part of them. */
+  get failed(): boolean {
+    return this.#failed;
+  }
+
   get spilled(): boolean {
     return this.file !== null && this.size > INLINE_BYTES;
   }
@@ -161,7 +166,7 @@ export class FrameLog {
   /** Removes the file, if there is one. */
   async discard(): Promise<void> {
     await this.settled();
-    if (this.file !== null && this.#written > 0) await unlink(this.file.path).catch(() => {});
+    if (this.file !== null && this.#handle !== null) await unlink(this.file.path).catch(() => {});
   }
 
   #push(bytes: Uint8Array): void {

@@ -108,7 +108,7 @@ export class Journal {
     return this.#entries.get(id);
   }
 
-  /** Ids that an earlier runner began and did not finish. */
+  /** Ids whose frames nobody can have: an earlier runner did not finish them, or the disk refused them. */
   lost(): string[] {
     return [...this.#entries].filter(([, entry]) => entry.state === "lost").map(([id]) => id);
   }
@@ -190,11 +190,13 @@ export class Journal {
         file,
         sealed,
       };
-      const offset = this.#tryAppend(written, bytes);
+      const offset = frames.failed ? null : this.#tryAppend(written, bytes);
       frames.release();
       if (this.#entries.get(id) !== entry) continue;
       if (offset === null) {
-        this.#drop(id, entry);
+        const { spec, at, segment } = entry;
+        this.#put(id, { state: "lost", spec, at, cost: ENTRY_BYTES, segment });
+        void frames.discard();
         continue;
       }
       this.#move(entry, this.#segment);
@@ -224,7 +226,7 @@ export class Journal {
     return offset;
   }
 
-  /** If the disk is full, ended executions cannot be replayed, but the runner continues. */
+  /** If the disk is full, ended executions cannot be replayed and count as lost, but the runner continues. */
   #tryAppend(value: JournalRecord, frames: Uint8Array | null): number | null {
     try {
       return this.#append(value, frames);

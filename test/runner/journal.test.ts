@@ -156,6 +156,32 @@ test("a record of which the disk takes only a part spoils none after it", async 
   }
 });
 
+test("an execution whose frames the disk refuses is lost, does not run again, and leaves no file", async () => {
+  const dir = await mkdtemp(join(tmpdir(), "hull-journal-"));
+  onTestFinished(() => rm(dir, { recursive: true }));
+  const cipher = new JournalCipher(() => Buffer.alloc(32));
+  const journal = await Journal.open(dir, { bytes: 1e9, ms: 1e9 }, cipher);
+  onTestFinished(() => journal.close());
+  for (const bytes of [200_000, 10_000]) {
+    const id = `of-${bytes}`;
+    const frames = journal.newFrames();
+    journal.started(id, "spec");
+    limitFiles(5000);
+    try {
+      frames.append(FRAME.stdout, new Uint8Array(bytes));
+      frames.finish();
+      await frames.settled();
+      journal.ended(id, "spec", frames);
+      journal.flush();
+    } finally {
+      limitFiles("unlimited");
+    }
+    expect(journal.find(id)).toMatchObject({ state: "lost", spec: "spec" });
+    expect(await journal.replay(id)).toBe(null);
+  }
+  await expect.poll(() => readdir(join(dir, "frames"))).toEqual([]);
+});
+
 test("segments follow each other, and go with their last execution", async () => {
   const dir = await mkdtemp(join(tmpdir(), "hull-journal-"));
   onTestFinished(() => rm(dir, { recursive: true }));

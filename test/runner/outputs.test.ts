@@ -72,6 +72,9 @@ test("S37, S38: large files arrive whole; over the cap nothing does", async () =
   const over = await produce(script, 39_999_999);
   expect(over.status.cause).toBe("output_too_large");
   expect(over.files).toEqual([]);
+  // It would take minutes to look at them all.
+  const many = await produce("cd $HULL_OUTPUT_DIR; seq 20001 | xargs touch; printf x > x");
+  expect([many.status.cause, many.files]).toEqual(["output_too_large", []]);
 });
 
 test("up to 1000 files arrive; of more none does, and the end says why", async () => {
@@ -91,7 +94,7 @@ test("a failed script's files are not returned", async () => {
 
 test("S60: every uploaded file is in INPUT_DIR, the first one is INPUT_FILE", async () => {
   const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
-  const uploads = ['résumé "1".txt', "../../evil.txt", "same.csv", "same.csv"];
+  const uploads = ['résumé "1".txt', "../../evil.txt", "same.csv", "same.csv", "..", "."];
   const { stdout } = await run(
     runner,
     files,
@@ -118,6 +121,8 @@ test("S60: every uploaded file is in INPUT_DIR, the first one is INPUT_FILE", as
       ".._.._evil.txt=content 1",
       "same.csv=content 2",
       "same-2.csv=content 3",
+      "_=content 4",
+      "_-2=content 5",
     ]
       .filter((line) => !line.startsWith("..")) // `*` leaves out names that begin with a dot
       .sort(),
