@@ -112,8 +112,11 @@ interface Refused {
 }
 
 /** The refused members of a provider's own part. */
-export function reservedMembers(part: JsonObject): Refused[] {
-  return Object.entries(part).flatMap(([name, value]) => {
+export const reservedMembers = (part: JsonObject): Refused[] => reservedAmong(Object.entries(part));
+
+/** The refused ones of these members. */
+export function reservedAmong(members: readonly (readonly [name: string, value: Json])[]): Refused[] {
+  return members.flatMap(([name, value]) => {
     if (name === "service_tier" && SAME_PRICE.has(value)) return [];
     const kind = plain(name);
     const reason = REFUSED.get(kind) ?? KINDS.find(([pattern]) => pattern.test(kind))?.[1];

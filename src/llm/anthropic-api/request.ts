@@ -9,7 +9,7 @@ import type {
 } from "../../engine/messages.ts";
 import type { ContainerTool } from "../../engine/workspace-tools/code-tools.ts";
 import { EDITOR_TOOL } from "../../engine/workspace-tools/editor-tool.ts";
-import { reservedMembers } from "../../model/reserved.ts";
+import { reservedAmong } from "../../model/reserved.ts";
 import { isObject, present, textOf, textsIn } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { type ContainerParams, containerShape, readContainer } from "../container-params.ts";
@@ -111,7 +111,7 @@ export function readMessagesRequest(body: JsonObject, headers: Headers, counting
   const given = readShape(messagesBody, counting ? { ...body, max_tokens: 1 } : body);
   const further = Object.entries(body).filter(([name]) => !hasMember(messagesBody, name));
   const own = further.filter(([name]) => !FREE.has(name));
-  const reserved = reservedMembers(Object.fromEntries(own)).map(({ path, reason }) => ({
+  const reserved = reservedAmong(own).map(({ path, reason }) => ({
     path,
     reason: `it cannot be set here: ${reason}`,
   }));
@@ -128,21 +128,11 @@ export function readMessagesRequest(body: JsonObject, headers: Headers, counting
   const thinking = thinkingOf(given);
   const effort = ownEffort(given, thinking);
   const format = (given.output_config?.format ?? given.output_format)?.schema ?? null;
-  const { betas, ...document } = body;
-  const sent = sentHeaders(headers, betas);
-  const passthrough: ProviderPassthrough = {
-    protocol: "anthropic",
-    body: {
-      ...Object.fromEntries(
-        Object.entries(document).filter(
-          ([name]) => !hasMember(messagesBody, name) || name === "cache_control",
-        ),
-      ),
-      ...(effort === null ? {} : { output_config: { effort } }),
-    },
-    tools: [],
-    headers: sent,
-  };
+  const sent = sentHeaders(headers, body.betas);
+  const beside = Object.fromEntries(further.filter(([name]) => name !== "betas"));
+  if (body.cache_control !== undefined) beside.cache_control = body.cache_control;
+  if (effort !== null) beside.output_config = { effort };
+  const passthrough: ProviderPassthrough = { protocol: "anthropic", body: beside, tools: [], headers: sent };
   return {
     model: given.model,
     stream: given.stream === true,
@@ -162,7 +152,7 @@ export function readMessagesRequest(body: JsonObject, headers: Headers, counting
         : {
             verbatim: {
               protocol: "anthropic",
-              body: { ...document, messages: withoutOthersThinking(given.messages) },
+              body: verbatimBody(body, given.messages),
               headers: sent,
             },
           }),
@@ -178,6 +168,13 @@ export function readMessagesRequest(body: JsonObject, headers: Headers, counting
     uploads,
     unanswered,
   };
+}
+
+/** The body as it came, except that betas go out in a header. A body may have many members: they are copied once. */
+function verbatimBody(body: JsonObject, messages: Json[]): JsonObject {
+  const document: JsonObject = { ...body, messages: withoutOthersThinking(messages) };
+  delete document.betas;
+  return document;
 }
 
 /** Version and betas as the client sent them. */
