@@ -32,6 +32,7 @@ import { type RouteDecision, route } from "../model/registry/route.ts";
 import { llmRetries } from "../model/retry.ts";
 import { outcomeOf } from "../model/turn-end.ts";
 import { tokenCounts } from "../model/usage.ts";
+import type { Subject } from "../session/ledger/rpc.ts";
 import { asJson } from "../skill/json.ts";
 import type { Json, JsonObject, ModelTarget } from "../skill/manifest.ts";
 import { accountant, tariffOf } from "./accounting.ts";
@@ -39,14 +40,9 @@ import type { RunContext } from "./context.ts";
 import { tracedCall } from "./gen-ai.ts";
 import { mocksFor } from "./mocks.ts";
 
-interface LlmHostOptions {
+interface LlmHostOptions extends Subject {
   /** Aborted when nobody wants the answer any more. */
   signal: AbortSignal;
-  /** The session that made the call, for the ledger; `null`: the call has no session. */
-  session: string | null;
-  skill: string | null;
-  /** Name of the soft ledger. */
-  account: string | null;
   /** The calls belong to no run: the caller wants one answer. */
   single?: boolean;
   /** Set for calls of a served skill: the deployment's model registry, without what the tenant installed. */

@@ -182,7 +182,7 @@ export interface HookTarget {
   /** SHA-256 of the module. */
   module: string;
   exportName: string;
-  /** Each call has an isolate of its own. */
+  /** Each call has an isolate of its own, since the skill was uploaded. */
   fresh: boolean;
 }
 

@@ -9,7 +9,7 @@ import { SkillNotFound } from "../../errors/request.ts";
 import { HullError } from "../../errors.ts";
 import { bundledVersion, createSkill, removeSkillsBy } from "../../registry/stored-skills/rows.ts";
 import { isObject } from "../../skill/json.ts";
-import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
 import { DEFINE_TOOL } from "../../skill/tool-names.ts";
 import { parametersOf } from "../../skill/tools-json/parameters.ts";
 import { RESERVED_TOOLS } from "../../skill/tools-json/read.ts";
@@ -18,7 +18,14 @@ import type { RunContext } from "../context.ts";
 import { toolPolicy } from "../handler/policy.ts";
 import { dropSkill, uploadSkill } from "../upload.ts";
 import { UPLOAD_RULES } from "../v1-skills.ts";
-import { DEFINED, definedFiles, sessionRecord, skillNameOf, toolOfSession } from "./session-tools.ts";
+import {
+  DEFINED,
+  type DefinedTool,
+  definedFiles,
+  sessionRecord,
+  skillNameOf,
+  toolOfSession,
+} from "./session-tools.ts";
 import { toolsOfSkill } from "./skill-tools.ts";
 import { servedSkill } from "./skills.ts";
 
@@ -92,14 +99,8 @@ export async function runDynamicTool(
   }
 }
 
-interface Definition {
-  name: string;
-  description: string;
+interface Definition extends DefinedTool {
   parameters: JsonObject;
-  /** As given, for a skill's tools.json. */
-  declared: Json;
-  /** The module. */
-  code: string;
 }
 
 interface Made {

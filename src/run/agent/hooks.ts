@@ -8,8 +8,8 @@ import { readBytes } from "../../registry/published.ts";
 import { defined, isObject } from "../../skill/json.ts";
 import type { Json, SkillRecord } from "../../skill/manifest.ts";
 import { callInIsolate } from "../../tool/isolate/hook.ts";
-import { resolveHook } from "../../tool/isolate/resolve-hook.ts";
 import type { RunContext } from "../context.ts";
+import { resolveHook } from "./resolve-hook.ts";
 
 type Named = Pick<
   AgentSpec,

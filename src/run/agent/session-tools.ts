@@ -63,16 +63,18 @@ export function skillNameOf(tool: string): string {
 export const DEFINED = { key: "defined-by", value: "define_tool" } as const;
 const MAX_DESCRIPTION = 1000;
 
-/** The files of the skill that stores a tool, by path. */
-export function definedFiles(tool: {
+/** A tool as the model defines it. */
+export interface DefinedTool {
   name: string;
   description: string;
   /** The parameters as the model wrote them. */
   declared: Json;
   /** The module. */
   code: string;
-}): Record<string, string> {
-  const { name, description, declared, code } = tool;
+}
+
+/** The files of the skill that stores a tool, by path. */
+export function definedFiles({ name, description, declared, code }: DefinedTool): Record<string, string> {
   const script = `scripts/${name}.js`;
   // A validator ends the frontmatter at the next ---, wherever that is.
   const line = description

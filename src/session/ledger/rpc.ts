@@ -8,7 +8,7 @@ export type Window = "hour" | "day" | "month" | "total";
 export interface Subject {
   /** Slug of the skill that makes the call. */
   skill: string | null;
-  /** Session of the call. */
+  /** Session of the call; `null`: it has none. */
   session: string | null;
   /** Its soft ledger, `session:<id>` or `caller:<key id>`; `null`: none. */
   account: string | null;

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { HullError } from "../../../src/errors.ts";
+import { resolveHook } from "../../../src/run/agent/resolve-hook.ts";
 import { uploadFault } from "../../../src/skill/hooks.ts";
 import { tokens } from "../../../src/skill/javascript.ts";
 import { guardLoops } from "../../../src/tool/isolate/loop-guard.ts";
-import { resolveHook } from "../../../src/tool/isolate/resolve-hook.ts";
 
 const SKILLS = [
   { slug: "one", hooks: { module: "a".repeat(64), exports: ["turn", "both"] } },
@@ -37,7 +37,9 @@ describe("a hook reference", () => {
   });
 
   test("says where no skill has hooks", () => {
-    expect(() => resolveHook("turn", [{ slug: "none" }])).toThrow(/No skill of this run has a hook module/);
+    expect(() => resolveHook("turn", [{ slug: "none" }], "post_turn_callback")).toThrow(
+      /No skill of this run has a hook module/,
+    );
   });
 });
 

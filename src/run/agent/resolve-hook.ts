@@ -1,4 +1,5 @@
 /** Finds the function of a hook reference. */
+import type { HookTarget } from "../../engine/agent/spec.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
 import type { HookModule } from "../../skill/manifest.ts";
 
@@ -14,11 +15,11 @@ interface HookSkill {
  * @param option path of the option with the reference, for the error
  * @throws InvalidRequest
  */
-export function resolveHook(reference: string, skills: readonly HookSkill[], option?: string) {
+export function resolveHook(reference: string, skills: readonly HookSkill[], option: string): HookTarget {
   const cut = reference.indexOf("#");
   const slug = cut === -1 ? null : reference.slice(0, cut);
   const exportName = reference.slice(cut + 1);
-  const found = skills.flatMap((skill) => {
+  const found = skills.flatMap((skill): HookTarget[] => {
     const { hooks } = skill;
     if (hooks?.exports.includes(exportName) !== true || (slug !== null && slug !== skill.slug)) return [];
     return [{ slug: skill.slug, module: hooks.module, exportName, fresh: skill.uploaded_by !== undefined }];
@@ -29,7 +30,7 @@ export function resolveHook(reference: string, skills: readonly HookSkill[], opt
     hook === undefined
       ? `There is no hook "${reference}". ${known(skills)}`
       : `The hook "${reference}" is exported by ${found.map((one) => one.slug).join(", ")}; write ${hook.slug}#${exportName}.`;
-  throw new InvalidRequest({ detail, ...(option === undefined ? {} : { option }) });
+  throw new InvalidRequest({ option, detail });
 }
 
 function known(skills: readonly HookSkill[]): string {
