@@ -56,7 +56,9 @@ export class RowCollector<Row> {
 
   /** Adds rows. They are sent a moment later, together with the rows of other callers. */
   add(rows: readonly Row[], write: Write<Row>, background: Background): RowNote[] {
-    const notes = this.#take(rows);
+    const held = rows.map((row): Held<Row> => ({ row, note: { state: "waiting" } }));
+    const notes = held.map(({ note }) => note);
+    this.#waiting.push(...held);
     const now = Date.now();
     const isQuiet = now - this.#last >= QUIET_MS;
     this.#last = now;
@@ -73,12 +75,6 @@ export class RowCollector<Row> {
     };
     background(sent());
     return notes;
-  }
-
-  #take(rows: readonly Row[]): RowNote[] {
-    const held = rows.map((row): Held<Row> => ({ row, note: { state: "waiting" } }));
-    this.#waiting.push(...held);
-    return held.map(({ note }) => note);
   }
 
   /** Waits until all rows of the notes are stored or have failed, but no longer than this many ms. */

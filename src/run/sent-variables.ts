@@ -16,7 +16,7 @@ export class SentVariables {
   }
 
   /** Fills a template; applies `encode` to substituted values only. @throws ProxyNotConfigured */
-  fill(template: string, encode: (value: string) => string): string {
+  fill(template: string, encode = (value: string): string => value): string {
     return parseTemplate(template)
       .pieces.map((piece) => ("text" in piece ? piece.text : encode(this.#value(piece.variable))))
       .join("");

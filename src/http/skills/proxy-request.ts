@@ -49,10 +49,7 @@ export function upstreamHeaders(proxy: ProxySettings, variables: SentVariables, 
     if (value !== null) headers.set(name, value);
   }
   for (const [name, template] of Object.entries(proxy.headers)) {
-    headers.set(
-      name,
-      variables.fill(template, (value) => value),
-    );
+    headers.set(name, variables.fill(template));
   }
   // Lengths are valid only for a body that nothing recodes on the way.
   headers.set("accept-encoding", "identity");

@@ -49,10 +49,9 @@ export function namedClient(
   if (client_id === undefined) return null;
   const read = (name: string) => allowedVariables([name], settings, null)[name];
   const variables = new SentVariables(read, null);
-  const filled = (template: string) => variables.fill(template, (value) => value);
   return {
-    client_id: filled(client_id),
-    client_secret: client_secret === undefined ? null : filled(client_secret),
+    client_id: variables.fill(client_id),
+    client_secret: client_secret === undefined ? null : variables.fill(client_secret),
   };
 }
 

@@ -282,7 +282,7 @@ export class RunServers {
     const filled: { [name: string]: string } = {};
     try {
       for (const [name, template] of Object.entries(templates)) {
-        filled[name] = variables.fill(template, (value) => value);
+        filled[name] = variables.fill(template);
       }
     } catch (error) {
       if (!(error instanceof HullError)) throw error;
