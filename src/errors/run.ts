@@ -1,6 +1,6 @@
 /** Errors of scripts, tools, the runner and upstreams. */
 
-import { define, HullError } from "../errors.ts";
+import { define } from "../errors.ts";
 import { counted } from "../plural.ts";
 
 // 499: in logs, metrics and execution state only, never sent
@@ -8,9 +8,6 @@ export const ClientClosedRequest = define("client_closed_request", 499, () => ({
   title: "Client closed the request",
   detail: "The client disconnected before the answer was complete.",
 }));
-/** The error of work whose signal was aborted for this reason. If Hull gave none, the client has left. */
-export const closedBy = (reason: unknown): HullError =>
-  reason instanceof HullError ? reason : new ClientClosedRequest({});
 
 // 500
 export const ScriptFailed = define<{ exit_code: number; stdout: string; stderr: string }>(

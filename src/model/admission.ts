@@ -4,7 +4,7 @@
  */
 import { type ModelRequest, type ModelTurn, NO_USAGE, totalUsage, type Usage } from "../engine/messages.ts";
 import { ProviderTimeout } from "../errors/provider.ts";
-import { closedBy } from "../errors/run.ts";
+import { closedBy } from "../errors/closed-by.ts";
 import { type HullError, toHullError } from "../errors.ts";
 import type { AttemptOptions } from "./attempts.ts";
 import type { WaitLimits } from "./clock.ts";

@@ -1,6 +1,6 @@
 /** The attempts of one model call: how many Hull makes, and their waits and time limits. */
 import { type ModelRequest, type ModelTurn, NO_USAGE, totalUsage } from "../engine/messages.ts";
-import { closedBy } from "../errors/run.ts";
+import { closedBy } from "../errors/closed-by.ts";
 import type { HullError } from "../errors.ts";
 import type { WaitLimits } from "./clock.ts";
 import type { ExchangeOptions, Outcome } from "./exchange.ts";

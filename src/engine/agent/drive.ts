@@ -3,7 +3,8 @@
  * begins; stores each result when it arrives. The log determines the kind of run: an array for an anonymous run, SQLite
  * in a session.
  */
-import { ClientClosedRequest, closedBy } from "../../errors/run.ts";
+import { closedBy } from "../../errors/closed-by.ts";
+import { ClientClosedRequest } from "../../errors/run.ts";
 import { type HullError, toHullError } from "../../errors.ts";
 import type { Warning } from "../messages.ts";
 import { hasEnded, isRetried } from "../tool-fault.ts";
