@@ -3,8 +3,8 @@
  * how the call ended.
  */
 import { type ModelRequest, type ModelTurn, NO_USAGE, totalUsage, type Usage } from "../engine/messages.ts";
-import { ProviderTimeout } from "../errors/provider.ts";
 import { closedBy } from "../errors/closed-by.ts";
+import { ProviderTimeout } from "../errors/provider.ts";
 import { type HullError, toHullError } from "../errors.ts";
 import type { AttemptOptions } from "./attempts.ts";
 import type { WaitLimits } from "./clock.ts";

@@ -1341,11 +1341,12 @@ var FilesClient = class {
   /** Stores a file for 24 hours. @param settings `filename`: default: that of a `File` */
   upload(content, settings = {}) {
     const { filename = content instanceof File ? content.name : void 0, mime } = settings;
-    const headers = idempotent(settings.idempotencyKey);
+    const begun = posts("POST /files", { query: { filename } }, settings);
     const type = mime === void 0 ? {} : { "content-type": mime };
-    const repeatable = Object.keys(headers).length > 0;
-    const sent = { body: content, headers: { ...type, ...headers }, repeatable };
-    return this.#transport.json(call("POST /files", { query: { filename } }, sent), settings);
+    return this.#transport.json(
+      { ...begun, body: content, headers: { ...type, ...begun.headers } },
+      settings
+    );
   }
   get(id, settings = {}) {
     const asked = call("GET /files/{id}", { path: { id } });
