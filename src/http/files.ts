@@ -133,7 +133,7 @@ function store(context: RequestContext, { filename: sent, type, size, body }: Up
 function checkedName(name: string | null): string | null {
   if (name === null || name === "") return null;
   const tooLong = new TextEncoder().encode(name).length > MAX_NAME_BYTES;
-  if (!tooLong && !/[\u0000-\u001f\u007f]/.test(name)) return name.toWellFormed();
+  if (!tooLong && !/[\u0000-\u001f\u007f-\u009f]/.test(name)) return name.toWellFormed();
   const message = tooLong ? `longer than ${MAX_NAME_BYTES} bytes` : "has control characters";
   throw new InputInvalid({
     reason: `The file's name is not accepted: ${message}.`,

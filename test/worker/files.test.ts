@@ -101,6 +101,7 @@ describe("POST /files", () => {
       { status: 400, code: "malformed_multipart" },
     ],
     ["a name with a line break", "x", {}, "?filename=a%0Ab", { status: 422, errors: [{ path: "filename" }] }],
+    ["a name with U+0085", "x", {}, "?filename=a%C2%85b", { status: 422, errors: [{ path: "filename" }] }],
     ["a long name", "x", {}, `?filename=${"é".repeat(128)}`, { status: 422, errors: [{ path: "filename" }] }],
     [
       "half a name",
