@@ -142,6 +142,7 @@ export const SkillNotFound = define<
   | { slug: string; near: string[] }
   | { unreadable: string; origin: SkillOrigin }
   | { id: string; version?: string }
+  | { upload: string }
 >("skill_not_found", 404, (d) => {
   if ("unreadable" in d) {
     return {
@@ -153,6 +154,10 @@ export const SkillNotFound = define<
     // The given id may be anything.
     const version = d.version === undefined ? "" : `version "${firstOf(d.version, 64)}" of the `;
     return { detail: `There is no ${version}skill "${firstOf(d.id, 64)}".`, members: { near: [] } };
+  }
+  if ("upload" in d) {
+    const detail = `You uploaded no skill "${d.upload}". GET /_hull/skills lists uploads; a published skill goes with a publish that lacks it.`;
+    return { detail, members: { near: [] } };
   }
   return {
     detail: `No skill is called "${d.slug}".${near(d.near)} GET /skills lists the skills.`,

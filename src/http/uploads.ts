@@ -62,7 +62,7 @@ export async function deleteSkill(context: RequestContext, params: Params): Prom
   const { slug = "" } = params;
   const { tenant, operator } = context.caller;
   const owner = await dropSkill(context.deployment, slug, operator ? null : tenant);
-  if (owner === null) throw new SkillNotFound({ slug, near: [] });
+  if (owner === null) throw new SkillNotFound({ upload: slug });
   redeclare(context, owner);
   return new Response(null, { status: 204 });
 }
