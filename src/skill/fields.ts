@@ -197,7 +197,11 @@ function readNumber(findings: Findings, slot: Slot): number | undefined {
 }
 
 /** A boolean; `"true"` and `"false"` as text are accepted with a warning. */
-export function readBoolean(findings: Findings, slot: Slot): boolean | undefined {
+export function readBoolean(
+  findings: Findings,
+  slot: Slot,
+  [takes, hint]: readonly [takes: string, hint?: string] = ["true or false"],
+): boolean | undefined {
   const value = slot.node.kind === "scalar" ? slot.node.value : undefined;
   if (typeof value === "boolean") return value;
   if (value === "true" || value === "false") {
@@ -209,7 +213,7 @@ export function readBoolean(findings: Findings, slot: Slot): boolean | undefined
     );
     return value === "true";
   }
-  wrongType(findings, slot, "true or false");
+  wrongType(findings, slot, takes, hint);
   return undefined;
 }
 

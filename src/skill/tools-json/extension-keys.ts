@@ -43,12 +43,11 @@ export function readExtensions(
 const HOST =
   /^(?:\*\.)?(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
+const NETWORK = ["true, false or a list of hosts", 'Write for example ["api.example.com"].'] as const;
+
 function readNetwork(findings: Findings, slot: Slot): NetworkNeed {
-  if (slot.node.kind !== "list") {
-    if (slot.node.kind === "scalar") return readBoolean(findings, slot) === true ? { hosts: null } : null;
-    wrongType(findings, slot, "true, false or a list of hosts", 'Write for example ["api.example.com"].');
-    return null;
-  }
+  if (slot.node.kind !== "list")
+    return readBoolean(findings, slot, NETWORK) === true ? { hosts: null } : null;
   const hosts = readTexts(findings, slot, "hosts, such as api.example.com or *.example.com", (host) =>
     HOST.test(host.toLowerCase()) ? null : "it is not the name of a host, without scheme, port or path",
   );

@@ -350,5 +350,7 @@ describe("7.1: x- keys", () => {
     expect(keys({ "x-requires-network": true })?.network).toEqual({ hosts: null });
     expect(keys({ "x-requires-network": false })?.network).toBeNull();
     expect(keys({ "x-requires-network": [] })?.network).toBeNull();
+    const { diagnostics } = read([{ name: "a", description: "d", "x-requires-network": "api.example.com" }]);
+    expect(diagnostics[0]?.message).toMatch(/must be true, false or a list of hosts/);
   });
 });
