@@ -148,7 +148,7 @@ const MANIFEST_TEXTS: { readonly [name in FieldName]: FieldText } = {
   },
   "user-invocable": { text: "`false`: a message cannot activate it with `/slug`." },
   "require-signature": {
-    text: "`true`: Hull uses the skill only with a [signature](#signatures) of a trusted signer.",
+    text: "`true`: Hull uses the skill only with a [signature](#signatures) of a trusted signer. Anything but `true` and `false` is an error.",
   },
   "trusted-signers": {
     text: "Whose signature counts.",

@@ -1,7 +1,7 @@
 /** When an agent run may activate a skill, and who may do it: fields in addition to those of the format. */
 import { firstOf } from "../cut.ts";
 import type { Field } from "./field-kinds.ts";
-import { type Readers, readFields, stripControls } from "./fields.ts";
+import { type Readers, readFields, stripControls, wrongType } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import { warnMissed } from "./foreign-fields.ts";
 import type { Activation, Json, Manifest } from "./manifest.ts";
@@ -24,6 +24,8 @@ export function readActivation(
     // YAML reads `[file]` as a list, but all other clients show it as the text that a person types.
     "argument-hint": (at) => stripControls(textOf(at.node) ?? at.node.source).trim(),
     context: (at) => (text(findings, at)?.toLowerCase() === "fork" ? "fork" : undefined),
+    // A value that cannot be read must not let an unsigned skill pass.
+    "require-signature": (at) => flag(findings, at, wrongType),
     "trusted-signers": (at) => fingerprints(findings, at),
     mcp: (at) => Array.from(new Set(texts(findings, at))),
   };
@@ -104,10 +106,10 @@ function fingerprints(findings: Findings, slot: Slot): string[] | undefined {
   return given;
 }
 
-function flag(findings: Findings, slot: Slot): boolean | undefined {
+function flag(findings: Findings, slot: Slot, fault: typeof odd = odd): boolean | undefined {
   const value = textOf(slot.node)?.trim().toLowerCase();
   if (value === "true" || value === "false") return value === "true";
-  odd(findings, slot, "true or false");
+  fault(findings, slot, "true or false");
   return undefined;
 }
 
