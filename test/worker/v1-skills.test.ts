@@ -370,6 +370,15 @@ describe("an upload that is taken", () => {
     expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('"id"')]);
   });
 
+  it("attack: its findings make no header that a client would refuse", async () => {
+    const fields = Array.from({ length: 60 }, (_, n) => `${"k".repeat(1000)}${n}: 1\n`).join("");
+    const response = await create(form([["fox/SKILL.md", skill("fox", fields)]]));
+    expect(response.status).toBe(200);
+    const found = response.headers.get("x-hull-diagnostics") ?? expect.fail("no findings");
+    expect(found.length).toBeLessThanOrEqual(4000);
+    expect(Array.isArray(JSON.parse(found))).toBe(true);
+  });
+
   it("finds no fault with a folder that the upload does not have", async () => {
     const response = await create(form([["SKILL.md", skill()]]));
     expect([response.status, response.headers.get("x-hull-diagnostics")]).toEqual([200, null]);

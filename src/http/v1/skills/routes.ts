@@ -88,10 +88,10 @@ function noted(
   return response;
 }
 
-/** A JSON list as a header, cut to as many items as fit. */
+/** A JSON list as a header, cut to as many items as fit, perhaps none: clients refuse an answer with long headers. */
 function shortened(list: string): string {
   const items: unknown[] = z.array(z.unknown()).parse(JSON.parse(list));
-  while (items.length > 1 && ascii(JSON.stringify(items)).length > MAX_HEADER) items.pop();
+  while (items.length > 0 && ascii(JSON.stringify(items)).length > MAX_HEADER) items.pop();
   return ascii(JSON.stringify(items));
 }
 
