@@ -244,6 +244,36 @@ describe("a signed event", () => {
     }
   });
 
+  it("attack: is refused once the deployment lists its secret no more", async () => {
+    const id = await spawn({ secret_env: "WEBHOOK_SECRET", header: "X-Sig" });
+    const HULL_CONFIG = JSON.stringify({ webhook_secrets: ["OTHER_*"] });
+    const later = new Client({ HULL_ADMIN_KEY: ADMIN, WEBHOOK_SECRET: SECRET, HULL_CONFIG });
+    const headers = { "content-type": "application/json", "x-sig": sign("{}") };
+    const refused = await later.fetch(`/daemons/${id}/events`, { method: "POST", body: "{}", headers });
+    expect([refused.status, await refused.json()]).toMatchObject([401, { code: "webhook_refused" }]);
+  });
+
+  it.each(["OPENAI_API_KEY", "HULL_ADMIN_KEY"])(
+    "attack: is never verified by %s, even if the deployment lists every variable",
+    async (secret_env) => {
+      const HULL_CONFIG = JSON.stringify({ webhook_secrets: ["*"] });
+      const all = new Client({ HULL_ADMIN_KEY: ADMIN, OPENAI_API_KEY: SECRET, HULL_CONFIG });
+      const response = await all.fetch("/daemons", {
+        method: "POST",
+        headers: { ...authorization, "content-type": "application/json" },
+        body: JSON.stringify({ task: "x", provider: "mock", webhook: { secret_env, header: "x-sig" } }),
+      });
+      expect([response.status, await response.json()]).toMatchObject([
+        422,
+        {
+          errors: [
+            { path: "webhook.secret_env", message: expect.stringMatching(/^names (?:the key|one of)/) },
+          ],
+        },
+      ]);
+    },
+  );
+
   it("has the same address as one of the console, which needs no signature and counts as no guess of a key", async () => {
     const id = await spawn({ secret_env: "WEBHOOK_SECRET", header: "X-Sig" });
     const HULL_CONFIG = JSON.stringify({ rate_limit: null });
