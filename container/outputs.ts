@@ -10,7 +10,7 @@ import {
 } from "../src/tool/protocol.ts";
 import { pieces } from "./file-content.ts";
 import { OUTPUT, OUTPUT_FILE } from "./scratch.ts";
-import type { Tree } from "./tree.ts";
+import { type Tree, unlessDenied } from "./tree.ts";
 
 interface OutputFile {
   filename: string;
@@ -57,8 +57,8 @@ export async function sendOutputs(
 
 /** Opens a regular, non-empty file; null for anything else. What is not UTF-8 in its name becomes U+FFFD. */
 async function openOutput(tree: Tree, path: string, name: Buffer): Promise<OutputFile | null> {
-  const handle = await tree.read(path, name);
-  if (handle === null) return null;
+  const handle = await unlessDenied(tree.read(path, name));
+  if (handle === null || handle === "denied") return null;
   const { size } = await handle.stat();
   if (size > 0) return { filename: name.toString(), size, handle };
   await handle.close();

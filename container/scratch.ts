@@ -82,9 +82,7 @@ export class ScratchRoot {
   release(scratch: Scratch, gone: boolean): void {
     const fits = gone && this.#group === null && this.#ready.length < MOST_READY;
     if ((fits && isUnchanged(scratch) && this.#reuse(scratch)) || removeEmpty(scratch)) return;
-    const removal = this.#removeAll(scratch.dir)
-      .catch((error: unknown) => log("error", "scratch_not_removed", { reason: reasonOf(error) }))
-      .finally(() => this.#removals.delete(removal));
+    const removal = this.#removeAll(scratch.dir).finally(() => this.#removals.delete(removal));
     this.#removals.add(removal);
   }
 
@@ -144,13 +142,16 @@ export class ScratchRoot {
     };
   }
 
+  /** What another user keeps from the runner stays. */
   async #removeAll(path: string): Promise<void> {
     for (let openings = 1; ; openings += 1) {
       if (this.#group !== null) await this.#openTree(path);
       try {
         return await removeTree(path);
       } catch (error) {
-        if (codeOf(error) !== "EACCES" || openings === MOST_OPENINGS) throw error;
+        if (codeOf(error) === "EACCES" && openings < MOST_OPENINGS) continue;
+        log("error", "scratch_not_removed", { reason: reasonOf(error) });
+        return;
       }
     }
   }

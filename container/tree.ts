@@ -110,12 +110,13 @@ export class Tree {
           yield null;
           return;
         }
-        if (!stats.isDirectory() || depth >= MAX_DEPTH) {
+        const enters = stats.isDirectory() && depth < MAX_DEPTH;
+        const inner = enters ? await unlessDenied(openFolder(folder.at(bytes))) : "denied";
+        if (inner === null) continue;
+        if (inner === "denied") {
           yield { ...here, stats };
           continue;
         }
-        const inner = await openFolder(folder.at(bytes));
-        if (inner === null) continue;
         try {
           yield* walk(inner, here.path === null ? null : `${here.path}/`, `${here.shown}/`, depth + 1);
         } finally {
@@ -220,8 +221,8 @@ export class Tree {
           if (isStray(here, stats)) await found(unlink(folder.at(bytes)));
         } else if (here === null || depth >= MAX_DEPTH) await removeIn(folder, bytes);
         else {
-          const inner = await this.#openFolder(folder.at(bytes));
-          if (inner === null) continue;
+          const inner = await unlessDenied(this.#openFolder(folder.at(bytes)));
+          if (inner === null || inner === "denied") continue;
           try {
             await walk(inner, `${here}/`, depth + 1);
           } finally {
@@ -370,6 +371,16 @@ async function removedFolder(parent: Folder, name: string | Buffer): Promise<boo
     return true;
   } catch (error) {
     if (codeOf(error) === "ENOTEMPTY") return false;
+    throw error;
+  }
+}
+
+/** `denied` for an entry of a user who keeps it from the runner. */
+export async function unlessDenied<T>(work: Promise<T>): Promise<T | "denied"> {
+  try {
+    return await work;
+  } catch (error) {
+    if (["EACCES", "EPERM"].includes(codeOf(error) ?? "")) return "denied";
     throw error;
   }
 }

@@ -20,7 +20,7 @@ import {
 } from "../src/tool/protocol.ts";
 import { pathFault, staysBehind, WORKSPACE_LIMITS } from "../src/tool/workspace-path.ts";
 import { isExecutable, markOf, pieces, readOnce } from "./file-content.ts";
-import { Tree } from "./tree.ts";
+import { Tree, unlessDenied } from "./tree.ts";
 
 type ManifestFile = WorkspaceManifest["files"][number];
 type Refused = Extract<WorkspaceChange, { kind: "refused" }>;
@@ -176,7 +176,8 @@ export class Workspace {
     send: SendFrame,
   ): Promise<Refused["reason"] | null> {
     if (!room.has(Number(stats.size))) return room.full ? "too_many" : "too_large";
-    const handle = await this.#tree.read(path);
+    const handle = await unlessDenied(this.#tree.read(path));
+    if (handle === "denied") return "special";
     // The file is gone since; the end of the next execution reports that.
     if (handle === null) return null;
     const part = this.#temporary();
@@ -325,8 +326,8 @@ export class Workspace {
   /** Reads a file with unknown content. */
   async #identify(file: Found): Promise<void> {
     if (file.sha256 !== null) return;
-    const handle = await this.#tree.read(file.path);
-    if (handle === null) return;
+    const handle = await unlessDenied(this.#tree.read(file.path));
+    if (handle === null || handle === "denied") return;
     try {
       const content = await readOnce(handle, WORKSPACE_LIMITS.bytes, () => {});
       const same = markOf(await handle.stat({ bigint: true })) === markOf(file.stats);

@@ -169,15 +169,18 @@ export class Workspaces {
   #drop(id: string): void {
     this.#ready.delete(id);
     this.#workspaces.delete(id);
-    const removal = this.#removeAll(join(this.#root, id))
-      .catch((error: unknown) => log("error", "workspace_not_removed", { reason: reasonOf(error) }))
-      .finally(() => this.#removals.delete(id));
+    const removal = this.#removeAll(join(this.#root, id)).finally(() => this.#removals.delete(id));
     this.#removals.set(id, removal);
   }
 
+  /** What another user keeps from the runner stays. */
   async #removeAll(path: string): Promise<void> {
-    if (this.#group !== null) await this.#openTree(path);
-    await removeTree(path);
+    try {
+      if (this.#group !== null) await this.#openTree(path);
+      await removeTree(path);
+    } catch (error) {
+      log("error", "workspace_not_removed", { reason: reasonOf(error) });
+    }
   }
 }
 

@@ -189,17 +189,21 @@ test("segments follow each other, and go with their last execution", async () =>
   const opened = (ms: number) => Journal.open(dir, { bytes: 1e9, ms }, cipher);
   const journal = await opened(1e9);
   const frames = Buffer.alloc(60_000, "x");
-  const end = (id: string, bytes: Uint8Array): void => {
+  const end = async (id: string, bytes: Uint8Array): Promise<void> => {
     const log = journal.newFrames();
     log.append(FRAME.stdout, bytes);
     log.finish();
+    await log.settled();
     journal.started(id, "spec");
     journal.ended(id, "spec", log);
     journal.flush();
   };
   // It runs through all of them.
   journal.started("runs", "spec");
-  for (let n = 0; n < 300; n += 1) end(`e${n}`, frames);
+  for (let n = 0; n < 300; n += 1) await end(`e${n}`, frames);
+  await end("long", Buffer.alloc(64 * 1024, "y"));
+  const files = () => readdir(join(dir, "frames"));
+  expect(await files()).toHaveLength(1);
   const segments = async () => (await readdir(dir)).filter((name) => name.endsWith(".log")).sort();
   expect(await segments()).toEqual(["1.log", "2.log", "3.log"]);
   journal.close();
@@ -217,5 +221,6 @@ test("segments follow each other, and go with their last execution", async () =>
   const last = await opened(0);
   expect([last.bytes, last.find("e0"), last.find("runs")]).toEqual([0, undefined, undefined]);
   await expect.poll(segments).toEqual(["5.log"]);
+  await expect.poll(files).toEqual([]);
   last.close();
 });

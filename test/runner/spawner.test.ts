@@ -1,6 +1,6 @@
 /** Spawners start when they are needed; those whose runner has died end, and leave nothing. */
 import { execFileSync } from "node:child_process";
-import { readdirSync } from "node:fs";
+import { readdirSync, readlinkSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,6 +16,7 @@ import {
   run,
   running,
   startRunner,
+  type TestRunner,
   until,
 } from "../support/runner.ts";
 
@@ -141,4 +142,17 @@ test("a runner without further descriptors says so, and goes on", async () => {
   };
   expect(await Promise.all(Array.from({ length: 6 }, stay))).toContain("EMFILE");
   expect(await call()).toMatchObject({ cause: "exit" });
+  const pipes = (): string[] =>
+    linksOf(runner).filter((path) => /\/(?:stdin|stdout|stderr|gate)\b/.test(path));
+  await expect.poll(pipes).toEqual([]);
 });
+
+/** What the runner's descriptors are open on. */
+const linksOf = ({ process: { pid } }: TestRunner): string[] =>
+  readdirSync(`/proc/${pid}/fd`).flatMap((fd) => {
+    try {
+      return [readlinkSync(`/proc/${pid}/fd/${fd}`)];
+    } catch {
+      return [];
+    }
+  });

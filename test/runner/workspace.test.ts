@@ -461,6 +461,20 @@ test.runIf(process.getuid?.() === 0)(
       session.files.delete("e/g");
       const { stdout } = await session.run("echo more >> d/f; cat d/f d/new; find . -type f | sort");
       expect(stdout).toBe("a\nmore\nc./d/f\n./d/new\n");
+      // Another user's, e.g. of a container that had the folder.
+      const ran = session.run("echo d > g; while [ ! -e theirs-too ]; do sleep 0.05; done");
+      await until(
+        () => readdir(session.folder),
+        (names) => names.includes("g"),
+      );
+      await mkdir(join(session.folder, "theirs"), { mode: 0o700 });
+      await writeFile(join(session.folder, "theirs", "x"), "x");
+      await writeFile(join(session.folder, "theirs-too"), "x", { mode: 0o600 });
+      expect(told(await ran)).toEqual(["write g", "refused theirs special", "refused theirs-too special"]);
+      expect((await session.run("cat g; ls")).stdout).toBe("d\nd\ng\ntheirs\n");
+      expect(await runner.kill("SIGTERM")).toBe(0);
+      runner = await startRunner({ uid: 65123, from: runner });
+      expect((await session.run("cat g; ls")).stdout).toBe("d\nd\ng\n");
     } finally {
       await runner.stop();
       runner = own;
