@@ -133,9 +133,9 @@ export class Workspace {
   /** Reports changes: deletions first, then written files, then refusals. */
   async report(send: SendFrame): Promise<void> {
     await this.#alone(async () => {
-      const { files, refused, bytes } = await this.#scan();
+      const { files, refused, bytes, isClosed } = await this.#scan();
       const there = new Set(files.map(({ path }) => path));
-      const gone = [...this.#files.keys()].filter((path) => !there.has(path)).sort();
+      const gone = [...this.#files.keys()].filter((path) => !there.has(path) && !isClosed(path)).sort();
       const report = (change: WorkspaceChange) => send(FRAME.change, Buffer.from(JSON.stringify(change)));
       for (const path of gone) {
         this.#files.delete(path);
@@ -221,7 +221,7 @@ export class Workspace {
     if (this.holds(manifest.version)) return [];
     // No execution may begin in the folder while it changes.
     this.#exact = false;
-    const { files, strays } = await this.#scan();
+    const { files, strays, isClosed } = await this.#scan();
     for (const file of files) await this.#identify(file);
     const wanted = new Map(manifest.files.map((file) => [file.path, file]));
     const there = new Map(files.map((file) => [file.path, file]));
@@ -232,7 +232,7 @@ export class Workspace {
     const write = manifest.files.filter(({ path, sha256, executable }) => {
       const file = there.get(path);
       const same = file !== undefined && file.sha256 === sha256 && isExecutable(file.stats) === executable;
-      return !same && mine(path);
+      return !same && mine(path) && !isClosed(path);
     });
     const arrived = new Set(await readdir(this.#incoming));
     const missing = new Set(write.map(({ sha256 }) => sha256).filter((sha256) => !arrived.has(sha256)));
@@ -280,13 +280,20 @@ export class Workspace {
 
   /**
    * The files on disk. `strays`: there are entries that cannot be files of a session. `bytes`: what all take, without
-   * what stays behind.
+   * what stays behind. `isClosed`: a path is below a folder into which the runner cannot look.
    */
-  async #scan(): Promise<{ files: Found[]; refused: Refused[]; strays: boolean; bytes: number }> {
+  async #scan(): Promise<{
+    files: Found[];
+    refused: Refused[];
+    strays: boolean;
+    bytes: number;
+    isClosed: (path: string) => boolean;
+  }> {
     await this.#openTree(this.dir);
     const files: Found[] = [];
     const refused: Refused[] = [];
     const links = new Map<bigint, number>();
+    const closed: string[] = [];
     let blocks = 0n;
     const refuse = (path: string, reason: Refused["reason"]) =>
       refused.push({ kind: "refused", path, reason });
@@ -308,6 +315,7 @@ export class Workspace {
       }
       const { path, shown, stats } = entry;
       blocks += stats.blocks;
+      if (stats.isDirectory() && path !== null) closed.push(`${path}/`);
       if (stats.isSymbolicLink()) refuse(shown, "symlink");
       else if (!stats.isFile()) refuse(shown, "special");
       else if (path === null || pathFault(path) !== null) refuse(shown, "bad_path");
@@ -320,7 +328,13 @@ export class Workspace {
       return whole;
     });
     inside.sort((a, b) => (a.path < b.path ? -1 : 1));
-    return { files: inside, refused, strays: refused.length > 0, bytes: Number(blocks) * BLOCK_BYTES };
+    return {
+      files: inside,
+      refused,
+      strays: refused.length > 0,
+      bytes: Number(blocks) * BLOCK_BYTES,
+      isClosed: (path) => closed.some((folder) => path.startsWith(folder)),
+    };
   }
 
   /** Reads a file with unknown content. */

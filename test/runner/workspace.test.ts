@@ -2,7 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
-import { mkdir, mkdtemp, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { chmod, chown, mkdir, mkdtemp, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
@@ -469,12 +469,20 @@ test.runIf(process.getuid?.() === 0)(
       );
       await mkdir(join(session.folder, "theirs"), { mode: 0o700 });
       await writeFile(join(session.folder, "theirs", "x"), "x");
+      // With files of the session in it, which are not gone.
+      await chown(join(session.folder, "d"), 0, 0);
+      await chmod(join(session.folder, "d"), 0o700);
       await writeFile(join(session.folder, "theirs-too"), "x", { mode: 0o600 });
-      expect(told(await ran)).toEqual(["write g", "refused theirs special", "refused theirs-too special"]);
+      expect(told(await ran).sort()).toEqual([
+        "refused d special",
+        "refused theirs special",
+        "refused theirs-too special",
+        "write g",
+      ]);
       expect((await session.run("cat g; ls")).stdout).toBe("d\nd\ng\ntheirs\n");
       expect(await runner.kill("SIGTERM")).toBe(0);
       runner = await startRunner({ uid: 65123, from: runner });
-      expect((await session.run("cat g; ls")).stdout).toBe("d\nd\ng\n");
+      expect((await session.run("cat g d/new; ls")).stdout).toBe("d\ncd\ng\n");
     } finally {
       await runner.stop();
       runner = own;
