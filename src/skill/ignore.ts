@@ -30,6 +30,8 @@ const NEVER = [
 export interface IgnoreRule {
   /** Matches a path relative to the folder of the ignore file. */
   pattern: Glob;
+  /** The same, in less time. @param name the last part of the path */
+  fits(path: string, name: string): boolean;
   /** `!`: brings back what an earlier rule left out. */
   keep: boolean;
   /** Trailing `/`: folders only. */
@@ -49,9 +51,22 @@ export function parseIgnore(text: string): IgnoreRule[] {
     const glob = keep ? line.slice(1) : line;
     const folderOnly = glob.endsWith("/");
     const bare = folderOnly ? glob.slice(0, -1) : glob;
-    if (bare !== "" && bare !== "/") rules.push({ pattern: ignoreGlob(bare), keep, folderOnly });
+    if (bare === "" || bare === "/") continue;
+    const pattern = ignoreGlob(bare);
+    rules.push({ pattern, fits: matcherOf(bare, pattern), keep, folderOnly });
   }
   return rules;
+}
+
+/** Most lines are a name, a path, or an end of names: comparing texts takes a fraction of the time of a glob. */
+function matcherOf(glob: string, pattern: Glob): IgnoreRule["fits"] {
+  const tied = glob.includes("/");
+  const text = glob.replace(/^\//, "");
+  const [begin = ""] = /^[^*?[\\]*/.exec(text) ?? [];
+  if (begin === text) return tied ? (path) => path === text : (_, name) => name === text;
+  const [, end = null] = /^\*([^*?[\\/]*)$/.exec(glob) ?? [];
+  if (end !== null) return (_, name) => name.endsWith(end);
+  return (path) => (!tied || path.startsWith(begin)) && matches(pattern, path);
 }
 
 /** An ignore file's rules, and the skill folder's path relative to that file's folder; `""` for the same folder. */
@@ -71,7 +86,7 @@ export function isIgnored(path: string, isFolder: boolean, levels: readonly Igno
   for (const { base, rules } of levels) {
     const full = base === "" ? path : `${base}/${path}`;
     for (const rule of rules) {
-      if ((isFolder || !rule.folderOnly) && matches(rule.pattern, full)) ignored = !rule.keep;
+      if ((isFolder || !rule.folderOnly) && rule.fits(full, name)) ignored = !rule.keep;
     }
   }
   return ignored;

@@ -1,4 +1,6 @@
+import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { matches } from "../../../src/skill/glob.ts";
 import { isIgnored, parseIgnore } from "../../../src/skill/ignore.ts";
 import { nearest } from "../../../src/skill/match.ts";
 import { isMediaType, isTextType, mediaTypeOf } from "../../../src/skill/media.ts";
@@ -115,4 +117,18 @@ test("media types", () => {
     "image/png",
     "application/octet-stream",
   ]);
+});
+
+test("a line of .hullignore says of a path what its glob says", () => {
+  const of = (...parts: string[]) =>
+    fc.array(fc.constantFrom(...parts), { minLength: 1, maxLength: 4 }).map((found) => found.join(""));
+  const line = of("a", "b.txt", "*", ".txt", "/", "?", "[ab]", "\\*", "**", " ", "é");
+  const path = of("a", "b.txt", "ab.txt", "/", "*", "é", ".txt");
+  fc.assert(
+    fc.property(line, path, (text, file) => {
+      for (const { pattern, fits } of parseIgnore(text))
+        expect(fits(file, file.slice(file.lastIndexOf("/") + 1))).toBe(matches(pattern, file));
+    }),
+    { numRuns: 3000 },
+  );
 });

@@ -90,9 +90,14 @@ function noted(
 
 /** A JSON list as a header, cut to as many items as fit, perhaps none: clients refuse an answer with long headers. */
 function shortened(list: string): string {
-  const items: unknown[] = z.array(z.unknown()).parse(JSON.parse(list));
-  while (items.length > 0 && ascii(JSON.stringify(items)).length > MAX_HEADER) items.pop();
-  return ascii(JSON.stringify(items));
+  const all: unknown[] = z.array(z.unknown()).parse(JSON.parse(list));
+  let items = "";
+  for (const item of all) {
+    const more = `${items}${items === "" ? "" : ","}${ascii(JSON.stringify(item))}`;
+    if (more.length + "[]".length > MAX_HEADER) break;
+    items = more;
+  }
+  return `[${items}]`;
 }
 
 const ascii = (text: string): string =>
