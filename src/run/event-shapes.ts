@@ -21,8 +21,9 @@ const callId = () => about(text(), "The id that the model gave the call.");
 const bytes = () => about(maybe(text()), "Instead of `text`, for bytes that are not UTF-8: Base64.");
 const piece = () => ({ text: maybe(text()), b64: bytes() });
 
-/** An event of a delegated run, as it appears among the events of the session above it. */
-const below = () => ({ run_id: maybe(text()), parent_run_id: maybe(z.nullable(text())) });
+/** An event that may come from a delegated run: then the session above it shows the event with the run's ids. */
+const event = <Fields extends z.core.$ZodShape>(meaning: string, fields: Fields) =>
+  about(z.object({ ...fields, run_id: maybe(text()), parent_run_id: maybe(z.nullable(text())) }), meaning);
 
 /** The `data` of each event, by the event's name. */
 export const EVENTS = {
@@ -43,175 +44,134 @@ export const EVENTS = {
     }),
     "The run has begun. Hull answers an invalid request before this, without a stream.",
   ),
-  delta: about(
-    z.object({ ...piece(), round: maybe(round()), ...below() }),
-    "A piece of the answer: output of a script, bytes of a file, text of the model.",
-  ),
-  thought: about(z.object({ ...piece(), round: round(), ...below() }), "A piece of the model's reasoning."),
+  delta: event("A piece of the answer: output of a script, bytes of a file, text of the model.", {
+    ...piece(),
+    round: maybe(round()),
+  }),
+  thought: event("A piece of the model's reasoning.", { ...piece(), round: round() }),
   stderr: about(z.object(piece()), "A piece of what a script prints to stderr, in order with `delta`."),
-  round: about(
-    z.object({
-      round: round(),
-      finish_reason: maybe(
-        about(
-          text(),
-          "Why the model stopped, e.g. `end_turn`, `tool_use`, `max_tokens`; the provider's own word if Hull does not know it.",
-        ),
+  round: event("A model call has ended, or begins again.", {
+    round: round(),
+    finish_reason: maybe(
+      about(
+        text(),
+        "Why the model stopped, e.g. `end_turn`, `tool_use`, `max_tokens`; the provider's own word if Hull does not know it.",
       ),
-      usage: maybe(usageShape()),
-      restarted: maybe(
-        about(
-          z.literal(true),
-          "Hull asks the model again: earlier `delta` and `thought` events of this round are void.",
-        ),
+    ),
+    usage: maybe(usageShape()),
+    restarted: maybe(
+      about(
+        z.literal(true),
+        "Hull asks the model again: earlier `delta` and `thought` events of this round are void.",
       ),
-      ...below(),
-    }),
-    "A model call has ended, or begins again.",
-  ),
-  tool_call: about(
-    z.object({
-      round: round(),
-      call_id: callId(),
-      name: text(),
-      arguments: about(anything(), "As the model wrote them; if they are not JSON, `{_raw}` and the reason."),
-      ...below(),
-    }),
-    "The model calls a tool.",
-  ),
-  tool_output: about(
-    z.object({ call_id: callId(), stream: z.enum(["emit", "stdout", "stderr"]), ...piece(), ...below() }),
-    "What a handler emits or prints, sent immediately; up to 1 MB for each call.",
-  ),
-  tool_result: about(
-    z.object({
-      round: round(),
-      call_id: callId(),
-      name: text(),
-      ok: flag(),
-      status: z.enum(TOOL_STATUSES),
-      code: maybe(about(text(), "For failures: exact for calls of skills, a category for runs.")),
-      exit_code: z.nullable(z.int()),
-      duration_ms: z.number(),
-      bytes: about(count(), "Size of all that the tool wrote, before truncation."),
-      truncated: about(flag(), "Whether the model sees less than the tool wrote."),
-      ...below(),
-    }),
-    "A tool call has ended. Its content is for the model and not part of the event.",
-  ),
-  artifact: about(
-    z.object({ call_id: maybe(callId()), ...artifactShape().shape, ...below() }),
-    "A tool made something for people to look at, or a new version of it.",
-  ),
-  approval_request: about(
-    z.object({
-      ...approvalShape().shape,
-      id: about(text(), "Decide it at `POST /sessions/{id}/approvals/{approval}`."),
-      requested_at: moment(),
-      expires_at: moment(),
-      ...below(),
-    }),
-    "A call waits for a person's decision.",
-  ),
-  skill_matched: about(
-    z.object({
-      strategy: text(),
-      iteration: iteration(),
-      reassess: about(flag(), "Whether skills had been matched before in this run."),
-      candidates: z.array(z.object({ name: text(), score: z.number(), reason: text() })),
-      working_files: texts(),
-      ...below(),
-    }),
-    "Hull compared the run's skills with the latest message.",
-  ),
-  skill_activated: about(
-    z.object({
-      name: text(),
-      description: text(),
-      iteration: iteration(),
-      score: z.number(),
-      reason: text(),
-      allowed_tools: texts(),
-      ...below(),
-    }),
-    "A skill became active: its text is part of the system text.",
-  ),
-  skill_deactivated: about(
-    z.object({ name: text(), iteration: iteration(), ...below() }),
-    "An active skill no longer matches.",
-  ),
-  skill_scope_tools: about(
-    z.object({ name: text(), allowed_tools: texts(), ...below() }),
-    "An active skill limits the tools on offer.",
-  ),
-  skill_mcp_bound: about(
-    z.object({ name: text(), server: text(), tools: texts(), iteration: iteration(), ...below() }),
-    "A skill's MCP server is connected; `tools` names its tools.",
-  ),
-  skill_mcp_unbound: about(
-    z.object({ name: text(), server: text(), iteration: iteration(), ...below() }),
-    "The skill is no longer active, so the run no longer has its MCP server.",
-  ),
-  skill_mcp_bind_failed: about(
-    z.object({ name: text(), server: text(), error: text(), iteration: iteration(), ...below() }),
-    "Hull could not connect a skill's MCP server; the run continues without it.",
-  ),
-  tool_search_query: about(
-    z.object({
-      type: z.literal("tool_search_query"),
-      id: text(),
-      name: text(),
-      query: about(anything(), "The arguments as the model gave them."),
-      strategy: maybe(text()),
-      mode: z.enum(SEARCH_MODES),
-      ...below(),
-    }),
-    "The model searches for deferred tools.",
-  ),
-  tool_search_result: about(
-    z.object({
-      type: z.literal("tool_search_result"),
-      tool_use_id: text(),
-      tool_references: z.array(z.object({ tool_name: text() })),
-      mode: z.enum(SEARCH_MODES),
-      promoted: about(texts(), "Tools that became callable."),
-      strategy: maybe(text()),
-      ...below(),
-    }),
-    "What the search found.",
-  ),
-  feedback_injected: about(
-    z.object({ kind: text(), content: text(), ...below() }),
-    "Hull or a host gave the model feedback.",
-  ),
-  transcript_compacted: about(
-    z.object({ ...z.omit(compactionShape(), { summary: true }).shape, ...below() }),
-    "A summary replaced older messages.",
-  ),
-  stage: about(
-    z.object({
-      stage_id: about(text(), "`<run>:<node>:<visit>`, as in the run's record."),
-      node_id: text(),
-      attempt: about(ordinal(), "Counted from 1."),
-      item: maybe(about(count(), "Of a map: which item, counted from 0.")),
-      status: z.enum(["running", "waiting", "completed", "partial", "failed"]),
-      outcome: maybe(about(text(), "How it ended, e.g. `success`, `verified`, `condition_true`.")),
-      branch: maybe(about(text(), "Which edges the run takes next.")),
-      waits_until: maybe(about(text(), "RFC 3339.")),
-      compensates: maybe(about(text(), "Id of the stage that it undoes, after `cancel`.")),
-      ...below(),
-    }),
-    "An attempt of a workflow's node began, waits or ended.",
-  ),
-  daemon_wake: about(
-    z.object({
-      reason: z.enum(WAKE_REASONS),
-      watch_paths: about(texts(), "The files that changed."),
-      resumed: flag(),
-      ...below(),
-    }),
-    "A daemon woke.",
-  ),
+    ),
+  }),
+  tool_call: event("The model calls a tool.", {
+    round: round(),
+    call_id: callId(),
+    name: text(),
+    arguments: about(anything(), "As the model wrote them; if they are not JSON, `{_raw}` and the reason."),
+  }),
+  tool_output: event("What a handler emits or prints, sent immediately; up to 1 MB for each call.", {
+    call_id: callId(),
+    stream: z.enum(["emit", "stdout", "stderr"]),
+    ...piece(),
+  }),
+  tool_result: event("A tool call has ended. Its content is for the model and not part of the event.", {
+    round: round(),
+    call_id: callId(),
+    name: text(),
+    ok: flag(),
+    status: z.enum(TOOL_STATUSES),
+    code: maybe(about(text(), "For failures: exact for calls of skills, a category for runs.")),
+    exit_code: z.nullable(z.int()),
+    duration_ms: z.number(),
+    bytes: about(count(), "Size of all that the tool wrote, before truncation."),
+    truncated: about(flag(), "Whether the model sees less than the tool wrote."),
+  }),
+  artifact: event("A tool made something for people to look at, or a new version of it.", {
+    call_id: maybe(callId()),
+    ...artifactShape().shape,
+  }),
+  approval_request: event("A call waits for a person's decision.", {
+    ...approvalShape().shape,
+    id: about(text(), "Decide it at `POST /sessions/{id}/approvals/{approval}`."),
+    requested_at: moment(),
+    expires_at: moment(),
+  }),
+  skill_matched: event("Hull compared the run's skills with the latest message.", {
+    strategy: text(),
+    iteration: iteration(),
+    reassess: about(flag(), "Whether skills had been matched before in this run."),
+    candidates: z.array(z.object({ name: text(), score: z.number(), reason: text() })),
+    working_files: texts(),
+  }),
+  skill_activated: event("A skill became active: its text is part of the system text.", {
+    name: text(),
+    description: text(),
+    iteration: iteration(),
+    score: z.number(),
+    reason: text(),
+    allowed_tools: texts(),
+  }),
+  skill_deactivated: event("An active skill no longer matches.", { name: text(), iteration: iteration() }),
+  skill_scope_tools: event("An active skill limits the tools on offer.", {
+    name: text(),
+    allowed_tools: texts(),
+  }),
+  skill_mcp_bound: event("A skill's MCP server is connected; `tools` names its tools.", {
+    name: text(),
+    server: text(),
+    tools: texts(),
+    iteration: iteration(),
+  }),
+  skill_mcp_unbound: event("The skill is no longer active, so the run no longer has its MCP server.", {
+    name: text(),
+    server: text(),
+    iteration: iteration(),
+  }),
+  skill_mcp_bind_failed: event("Hull could not connect a skill's MCP server; the run continues without it.", {
+    name: text(),
+    server: text(),
+    error: text(),
+    iteration: iteration(),
+  }),
+  tool_search_query: event("The model searches for deferred tools.", {
+    type: z.literal("tool_search_query"),
+    id: text(),
+    name: text(),
+    query: about(anything(), "The arguments as the model gave them."),
+    strategy: maybe(text()),
+    mode: z.enum(SEARCH_MODES),
+  }),
+  tool_search_result: event("What the search found.", {
+    type: z.literal("tool_search_result"),
+    tool_use_id: text(),
+    tool_references: z.array(z.object({ tool_name: text() })),
+    mode: z.enum(SEARCH_MODES),
+    promoted: about(texts(), "Tools that became callable."),
+    strategy: maybe(text()),
+  }),
+  feedback_injected: event("Hull or a host gave the model feedback.", { kind: text(), content: text() }),
+  transcript_compacted: event("A summary replaced older messages.", {
+    ...z.omit(compactionShape(), { summary: true }).shape,
+  }),
+  stage: event("An attempt of a workflow's node began, waits or ended.", {
+    stage_id: about(text(), "`<run>:<node>:<visit>`, as in the run's record."),
+    node_id: text(),
+    attempt: about(ordinal(), "Counted from 1."),
+    item: maybe(about(count(), "Of a map: which item, counted from 0.")),
+    status: z.enum(["running", "waiting", "completed", "partial", "failed"]),
+    outcome: maybe(about(text(), "How it ended, e.g. `success`, `verified`, `condition_true`.")),
+    branch: maybe(about(text(), "Which edges the run takes next.")),
+    waits_until: maybe(about(text(), "RFC 3339.")),
+    compensates: maybe(about(text(), "Id of the stage that it undoes, after `cancel`.")),
+  }),
+  daemon_wake: event("A daemon woke.", {
+    reason: z.enum(WAKE_REASONS),
+    watch_paths: about(texts(), "The files that changed."),
+    resumed: flag(),
+  }),
   response_part: about(
     z.object({
       turn: maybe(
@@ -245,26 +205,14 @@ export const EVENTS = {
     }),
     "A sub-agent has ended.",
   ),
-  task_update: about(
-    z.object({
-      task_id: text(),
-      name: text(),
-      status: about(
-        z.enum([
-          "running",
-          "progressed",
-          "awaiting_input",
-          "completed",
-          "failed",
-          "cancelled",
-          "interrupted",
-        ]),
-        "`progressed`: a trigger begins another cycle; `running` follows.",
-      ),
-      ...below(),
-    }),
-    "The status of a task changed.",
-  ),
+  task_update: event("The status of a task changed.", {
+    task_id: text(),
+    name: text(),
+    status: about(
+      z.enum(["running", "progressed", "awaiting_input", "completed", "failed", "cancelled", "interrupted"]),
+      "`progressed`: a trigger begins another cycle; `running` follows.",
+    ),
+  }),
   error: about(
     z.looseObject({
       type: text(),
