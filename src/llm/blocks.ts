@@ -54,6 +54,12 @@ export function resultBlock(block: Block) {
 const maybe = z.exactOptional;
 const json = () => z.custom<Json>();
 
+export const toolCallShape = () => {
+  const text = z.string();
+  const type = z.literal("tool_call");
+  return z.object({ type, id: text, name: text, arguments: z.nullable(jsonObject()), raw: text });
+};
+
 /** A block in the form of `publicBlock`; its type determines its visibility. */
 export const blockShape: z.ZodMiniType<Block> = z.lazy(() => {
   const native = maybe(z.strictObject({ provider: z.string(), value: json() }));
@@ -62,13 +68,7 @@ export const blockShape: z.ZodMiniType<Block> = z.lazy(() => {
     z.object({ type: z.literal("output_text"), text }),
     z.object({ type: z.literal("reasoning"), text, signature: maybe(text), native }),
     z.object({ type: z.literal("reasoning_summary"), text, native }),
-    z.object({
-      type: z.literal("tool_call"),
-      id: text,
-      name: text,
-      arguments: z.nullable(jsonObject()),
-      raw: text,
-    }),
+    toolCallShape(),
     z.object({ type: z.literal("tool_search_query"), id: text, name: text, query: json(), native }),
     z.object({
       type: z.literal("tool_search_result"),

@@ -155,10 +155,10 @@ export class ServerProcess {
   }
 
   async #start(): Promise<Started> {
+    const context = this.#context;
     const before = this.#current;
     if (before !== null && before.end !== null)
-      this.#onRestart(this.#redacted(`${before.end} Hull starts it anew, without what it held in memory.`));
-    const context = this.#context;
+      this.#onRestart(context.redacted(`${before.end} Hull starts it anew, without what it held in memory.`));
     const id = `mcp-${crypto.randomUUID()}`;
     const spec = await this.#spec(id);
     const runner = await runnerEndpoint(context, id);
@@ -233,12 +233,8 @@ export class ServerProcess {
   /** What the process wrote to stderr last, as a further sentence. */
   #said({ stderr }: Started): string {
     // Redacted before it is cut: the redactor does not recognise half of a secret.
-    const text = lastOf(this.#redacted(stderr.text().trim()), SHOWN_CHARACTERS);
+    const text = lastOf(this.#context.redacted(stderr.text().trim()), SHOWN_CHARACTERS);
     return text === "" ? "" : ` Its stderr ends with "${text}".`;
-  }
-
-  #redacted(text: string): string {
-    return this.#context.redacted(text);
   }
 }
 

@@ -4,7 +4,7 @@ import * as z from "zod/mini";
 import { TOOL_STATUSES } from "../../engine/agent/records.ts";
 import type { Block, ToolCallBlock } from "../../engine/messages.ts";
 import { FAULT_CATEGORIES } from "../../engine/tool-fault.ts";
-import { blockShape } from "../../llm/blocks.ts";
+import { blockShape, toolCallShape } from "../../llm/blocks.ts";
 import type { ShownResult } from "../../llm/openai-api/shell-items.ts";
 import { fromJson } from "../../skill/json.ts";
 import type { RunEvent } from "../events.ts";
@@ -28,15 +28,7 @@ const partShape: z.ZodMiniType<ResponsePart> = z.lazy(() => {
   const text = z.string();
   return z.union([
     z.object({ turn: z.array(blockShape) }),
-    z.object({
-      call: z.object({
-        type: z.literal("tool_call"),
-        id: text,
-        name: text,
-        arguments: z.nullable(z.record(text, z.json())),
-        raw: text,
-      }),
-    }),
+    z.object({ call: toolCallShape() }),
     z.object({
       result: z.object({
         id: text,
