@@ -283,20 +283,17 @@ export function warnUnknown(
   map: MapNode,
   parent: string,
   known: readonly string[],
-): string[] {
-  const unknown = Array.from(map.entries.keys()).filter((key) => !known.includes(key));
-  for (const key of unknown) {
-    const entry = map.entries.get(key);
-    if (entry === undefined) continue;
+): void {
+  for (const [key, { keyAt, value }] of map.entries) {
+    if (known.includes(key)) continue;
     const [suggestion] = nearest(key, known);
     findings.warning(
       "unknown_field",
-      { path: parent === "" ? key : `${parent}.${key}`, at: entry.keyAt, node: entry.value },
+      { path: parent === "" ? key : `${parent}.${key}`, at: keyAt, node: value },
       `The field ${key} is unknown here and has no effect.`,
       suggestion === undefined ? undefined : `Did you mean ${suggestion}?`,
     );
   }
-  return unknown;
 }
 
 export function wrongType(findings: Findings, slot: Slot, expected: string, hint?: string): void {

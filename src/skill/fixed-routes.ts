@@ -231,13 +231,11 @@ export const FIXED_ROUTES = [
 )[];
 
 export type OperationId = (typeof FIXED_ROUTES)[number][0];
+type RouteOf<P extends RoutePart> = Extract<
+  (typeof FIXED_ROUTES)[number],
+  readonly [string, Method, string, RouteScope, P, ...unknown[]]
+>;
 /** The operations of one part. */
-export type OperationOf<P extends RoutePart> = Extract<
-  (typeof FIXED_ROUTES)[number],
-  readonly [string, Method, string, RouteScope, P, ...unknown[]]
->[0];
+export type OperationOf<P extends RoutePart> = RouteOf<P>[0];
 /** The paths of one part. */
-export type PathOf<P extends RoutePart> = Extract<
-  (typeof FIXED_ROUTES)[number],
-  readonly [string, Method, string, RouteScope, P, ...unknown[]]
->[2];
+export type PathOf<P extends RoutePart> = RouteOf<P>[2];

@@ -15,33 +15,27 @@ const texts = () => z.array(text());
 const whole = (min: number, max: number) => z.int().check(z.minimum(min), z.maximum(max));
 const count = () => whole(1, 2_147_483_647);
 const limitMs = () => whole(1, 600_000);
+const textThat = (holds: (text: string) => boolean, fault: string) =>
+  z.string().check(z.refine(holds, fault));
+const textLike = (pattern: RegExp, fault: string) => z.string().check(z.regex(pattern, fault));
 
 /** The form of a browser's `Origin`. */
 export const originsShape = z.lazy(() =>
   z.array(
-    z
-      .string()
-      .check(
-        z.refine(
-          (origin) => URL.canParse(origin) && new URL(origin).origin === origin,
-          'must be origins like "https://app.example": scheme, host, a port that is not the usual one, nothing else',
-        ),
-      ),
+    textThat(
+      (origin) => URL.canParse(origin) && new URL(origin).origin === origin,
+      'must be origins like "https://app.example": scheme, host, a port that is not the usual one, nothing else',
+    ),
   ),
 );
 
 /** Names as a `Host` header has them, without the port; IPv6 addresses in brackets. */
 const hosts = () =>
   z.array(
-    z
-      .string()
-      .check(
-        z.regex(
-          /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])$/,
-          'must be host names like "skills.example.com", without scheme and port',
-        ),
-        z.toLowerCase(),
-      ),
+    textLike(
+      /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])$/,
+      'must be host names like "skills.example.com", without scheme and port',
+    ).check(z.toLowerCase()),
   );
 
 const hostDelegate = () =>
@@ -51,9 +45,7 @@ const hostDelegate = () =>
       /** Name of a service binding to call instead of the address. */
       binding: z.optional(text()),
       /** Name of the secret that signs requests. */
-      secret_env: z.optional(
-        z.string().check(z.regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be the name of a variable")),
-      ),
+      secret_env: z.optional(textLike(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be the name of a variable")),
       timeout_ms: z.optional(count()),
       /** Names of the delegate's tools that only read; `*` matches any characters. */
       read_only_tools: z.optional(texts()),
@@ -66,14 +58,10 @@ const hostDelegate = () =>
     );
 
 const template = () =>
-  z
-    .string()
-    .check(
-      z.refine(
-        (value) => parseTemplate(value).problem === undefined,
-        "has a ${…} that is not a placeholder such as ${TOKEN}; $${ is a literal ${",
-      ),
-    );
+  textThat(
+    (value) => parseTemplate(value).problem === undefined,
+    "has a ${…} that is not a placeholder such as ${TOKEN}; $${ is a literal ${",
+  );
 
 /** How Hull logs in at a server (docs/mcp.md). */
 const mcpOauth = () =>
@@ -111,20 +99,13 @@ const mcpOauth = () =>
 const mcpServer = () =>
   z
     .strictObject({
-      url: z
-        .string()
-        .check(
-          z.refine(
-            (address) => serverUrl(address) !== null,
-            "must be an http or https URL without user name, fragment and placeholders",
-          ),
-        ),
+      url: textThat(
+        (address) => serverUrl(address) !== null,
+        "must be an http or https URL without user name, fragment and placeholders",
+      ),
       /** Values may contain `${VAR}`. */
       headers: z._default(
-        z.record(
-          z.string().check(z.regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, "must be the name of a header")),
-          template(),
-        ),
+        z.record(textLike(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, "must be the name of a header"), template()),
         {},
       ),
       oauth: z.exactOptional(mcpOauth()),
@@ -161,14 +142,10 @@ const mcp = () =>
   z.strictObject({
     allowed_hosts: z._default(
       z.array(
-        z
-          .string()
-          .check(
-            z.regex(
-              /^(?:\*\.)?[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+$/,
-              'must be names like "mcp.example.com" or "*.example.com"',
-            ),
-          ),
+        textLike(
+          /^(?:\*\.)?[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+$/,
+          'must be names like "mcp.example.com" or "*.example.com"',
+        ),
       ),
       [],
     ),
@@ -177,14 +154,10 @@ const mcp = () =>
     /** Servers that runs and skills may name. */
     servers: z._default(
       z.record(
-        z
-          .string()
-          .check(
-            z.refine(
-              (name) => serverNameFault(name) === null,
-              "is not a name: 1 to 32 of a-z, 0-9, - and _, beginning with a letter",
-            ),
-          ),
+        textThat(
+          (name) => serverNameFault(name) === null,
+          "is not a name: 1 to 32 of a-z, 0-9, - and _, beginning with a letter",
+        ),
         mcpServer(),
       ),
       {},

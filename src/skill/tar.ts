@@ -296,7 +296,7 @@ function checkFolder(path: string, size: number): void {
   if (refused !== null) throw new TarError(refused);
 }
 
-function checkHeader(block: Uint8Array, magics: readonly string[] = [USTAR]): void {
+function checkHeader(block: Uint8Array, magics: readonly string[]): void {
   if (!magics.includes(text(block, 257, 8))) throw new TarError("a header is not USTAR");
   let sum = 0;
   for (const [i, byte] of block.entries()) sum += i >= 148 && i < 156 ? 0x20 : byte;
