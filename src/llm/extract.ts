@@ -1,8 +1,7 @@
 /** Finds the JSON in an answer. Pure. */
 
 import { closingOf } from "../engine/brackets.ts";
-import type { Block } from "../engine/messages.ts";
-import { textOfBlocks } from "../engine/messages.ts";
+import { type Block, textOfBlocks } from "../engine/messages.ts";
 import { parsedJson } from "../skill/json-depth.ts";
 import type { Json } from "../skill/manifest.ts";
 

@@ -1,8 +1,7 @@
 /** Transcripts: a conversation with the events that explain how it came about. */
 
 import * as z from "zod/mini";
-import type { Block, Message, ModelTurn } from "../engine/messages.ts";
-import { textOfBlocks } from "../engine/messages.ts";
+import { type Block, type Message, type ModelTurn, textOfBlocks } from "../engine/messages.ts";
 import { objectOf } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { parseErrorArguments, VISIBILITY, type Visibility } from "./blocks.ts";

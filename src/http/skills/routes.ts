@@ -10,8 +10,7 @@ import type { RequestContext } from "../context.ts";
 import { guard } from "../guard.ts";
 import { NO_PATH } from "../path.ts";
 import { checkRate } from "../rate.ts";
-import type { Params } from "../routes.ts";
-import { optionsResponse } from "../routes.ts";
+import { optionsResponse, type Params } from "../routes.ts";
 import { findServed, findSlug } from "../served.ts";
 import { skillCard } from "./cards.ts";
 

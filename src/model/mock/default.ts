@@ -11,8 +11,7 @@ import type {
 import { counted } from "../../plural.ts";
 import { isObject, textsIn } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
-import type { Asked } from "../provider-document.ts";
-import { toolCall } from "../provider-document.ts";
+import { type Asked, toolCall } from "../provider-document.ts";
 import type { Sink } from "../wire.ts";
 import { mockIds, streamText } from "./answer.ts";
 

@@ -1,7 +1,6 @@
 /** Turns a model's turn into a mock that repeats it. Pure. */
 
-import type { ModelTurn } from "../../engine/messages.ts";
-import { textOfBlocks } from "../../engine/messages.ts";
+import { type ModelTurn, textOfBlocks } from "../../engine/messages.ts";
 import { present } from "../../skill/json.ts";
 import type { Mock } from "./mock.ts";
 
