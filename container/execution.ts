@@ -186,15 +186,15 @@ export class Execution {
     if (this.scratch === null) return;
     const found = this.#program({ ...this.#folders, scratch: this.scratch, inputFile: input.file }, input);
     const program = found instanceof Promise ? await found : found;
-    while (!pipes.ready) await pipes.more();
-    clearTimeout(this.#receiving);
-    if (program === null || this.#ending) {
-      input.stdin?.rest?.resume();
-      this.#cannotStart({ cause: "command_not_found" });
-      return;
-    }
-    this.#startedAt = performance.now();
     try {
+      while (!pipes.ready) await pipes.more();
+      clearTimeout(this.#receiving);
+      if (program === null || this.#ending) {
+        input.stdin?.rest?.resume();
+        this.#cannotStart({ cause: "command_not_found" });
+        return;
+      }
+      this.#startedAt = performance.now();
       this.#cgroup = this.#services.cgroups?.create(this.spec.limits.memory_bytes) ?? null;
       journal.started(this.spec.id, this.specDigest);
     } catch (error) {

@@ -1,20 +1,24 @@
 /** Spawners start when they are needed; those whose runner has died end, and leave nothing. */
 import { execFileSync } from "node:child_process";
-import { readdirSync, readlinkSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { Spawner, type SpawnerCommand } from "../../container/spawner.ts";
 import { Spawners } from "../../container/spawners.ts";
-import { utf8 } from "../../src/bytes.ts";
+import { runExecution } from "../../src/tool/runner-client.ts";
 import {
   bundle,
+  collect,
   gone,
   ofProcess,
+  otherProcesses,
   processesWith,
   run,
   running,
+  runOptions,
+  spec,
   startRunner,
   type TestRunner,
   until,
@@ -124,23 +128,32 @@ test("the second spawner is started when the first one has an execution, and the
 });
 
 test("a runner without further descriptors says so, and goes on", async () => {
-  const runner = await startRunner({ flags: ["--concurrency", "64"] });
+  const runner = await startRunner();
   onTestFinished(() => runner.stop());
-  const files = await bundle({
-    "stay.sh": "#!/bin/sh\nexec sleep 600",
-    "h.py": "def handler(a):\n    return 1\n",
-  });
-  const handler = { language: "python", config: "{}", context: "{}", network: null } as const;
-  const call = async () =>
-    (await run(runner, files, { argv: ["h.py"], handler }, { stdin: utf8("{}") })).status;
-  await call();
-  const descriptors = (): number => readdirSync(`/proc/${runner.process.pid}/fd`).length;
-  execFileSync("prlimit", ["--pid", String(runner.process.pid), `--nofile=${descriptors() + 15}:`]);
-  const stay = async () => {
-    const { status } = await run(runner, files, { argv: ["./stay.sh"], timeout_ms: 100 });
-    return status.reason;
-  };
-  expect(await Promise.all(Array.from({ length: 6 }, stay))).toContain("EMFILE");
+  const mark = `descriptors-test-${process.pid}`;
+  const files = await bundle({ "stay.sh": "#!/bin/sh\nexec sleep 600", "quick.sh": "#!/bin/sh\n" });
+  const pid = String(runner.process.pid);
+  const [, most] = /^Max open files +\d+ +(\d+)/m.exec(readFileSync(`/proc/${pid}/limits`, "utf8")) ?? [];
+  const limit = (to: string) => execFileSync("prlimit", ["--pid", pid, `--nofile=${to}:`]);
+  const call = async () => (await run(runner, files, { argv: ["./quick.sh"] })).status;
+  // With an execution in the first spawner, the next one also starts another spawner.
+  const stop = new AbortController();
+  const stays = spec({ argv: ["./stay.sh"], digest: files.digest, env: { MARK: mark } });
+  const staying = collect(runExecution(runner, stays, {}, runOptions(files, { signal: stop.signal })));
+  await until(
+    () => otherProcesses().filter((other) => ofProcess(other, "environ").includes(mark)),
+    (found) => found.length > 0,
+  );
+  const ends = new Set<string>();
+  for (let room = 2; room < 14; room += 1) {
+    limit(String(linksOf(runner).length + room));
+    const { cause, reason = "" } = await call();
+    ends.add(`${cause} ${reason}`.trim());
+  }
+  expect([...ends]).toEqual(["spawn_failed EMFILE", "exit"]);
+  limit(most ?? "");
+  stop.abort();
+  await expect(staying).rejects.toMatchObject({ code: "client_closed_request" });
   expect(await call()).toMatchObject({ cause: "exit" });
   const pipes = (): string[] =>
     linksOf(runner).filter((path) => /\/(?:stdin|stdout|stderr|gate)\b/.test(path));
