@@ -31,6 +31,7 @@ export class SubmittedExecutions implements KnownExecutions {
 
   /** The table with its column `workspace`, which tables of earlier versions of Hull lack. */
   #needWorkspace(): void {
+    this.#hasWorkspace ||= !this.#tables.has("handed_in");
     this.#tables.need("handed_in");
     if (this.#hasWorkspace) return;
     const query = "SELECT name FROM pragma_table_info('handed_in') WHERE name = 'workspace'";
