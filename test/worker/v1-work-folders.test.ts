@@ -281,7 +281,13 @@ it("files of one name all arrive in a container, each once; one that has no plac
       [`input/${"x".repeat(249)}-2.txt`, 2],
     ]),
   );
-  await expect(send(await stored("a\u0085b", "7"))).rejects.toThrow(/work folder/);
+  // A name that an earlier version of Hull took.
+  const old = await stored("old", "7");
+  const { objects } = await bindings.FILES.list();
+  const { key = "" } = objects.find((object) => object.key.includes(old)) ?? {};
+  const customMetadata = { ...(await bindings.FILES.head(key))?.customMetadata, filename: "a%C2%85b" };
+  await bindings.FILES.put(key, "7", { customMetadata });
+  await expect(send(old)).rejects.toThrow(/work folder/);
 });
 
 it("a file that tools have changed in a container stays changed when the client sends its block again", async () => {

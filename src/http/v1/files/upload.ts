@@ -75,7 +75,8 @@ function nameAndType({ filename, type }: Part): { filename: string; mime: string
   const mime = keptType(type, last);
   if (last === "") return { filename: unnamed(mime), mime };
   const length = Array.from(last).length;
-  if (length <= MAX_NAME && !/[<>:"|?*\\\u0000-\u001f\u007f]/.test(last)) return { filename: last, mime };
+  if (length <= MAX_NAME && !/[<>:"|?*\\\u0000-\u001f\u007f-\u009f]/.test(last))
+    return { filename: last, mime };
   const what = `a name of 1 to ${MAX_NAME} characters without < > : " | ? * \\ and control characters`;
   throw new BadRequest({ detail: `The file needs ${what}.`, param: "file" });
 }
