@@ -164,7 +164,7 @@ export function jsonOf<T>(text: string, from: string, needs: readonly PropertyKe
   return value.json;
 }
 
-/** The first of these members that a value does not have; `undefined`: it has all. */
+/** The first of these members that a value lacks; `undefined`: it has all. */
 const lacking = (value: unknown, needs: readonly PropertyKey[]): PropertyKey | undefined =>
   needs.find((name) => !isObject(value) || !Object.hasOwn(value, name));
 

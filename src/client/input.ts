@@ -33,7 +33,7 @@ export function inputQuery(
   return { query: Object.fromEntries(Object.entries(input).map(([name, value]) => [name, text(value)])) };
 }
 
-/** Throws TypeError for what JSON would lose. */
+/** @throws TypeError for a value that JSON would lose */
 function checkJson(input: SkillInput): void {
   if (isBytes(input)) {
     throw new TypeError(

@@ -47,8 +47,8 @@ const COLUMNS = [
 ] as const satisfies (keyof RunEntry)[];
 
 /**
- * The columns of a row. An earlier version of Hull notes in a table of its own whether the price is known, and a still
- * earlier one nowhere: then it is if the run took no tokens.
+ * The columns of a row. An earlier version of Hull noted in a table of its own whether the price is known. A still earlier
+ * one did not note it: the price of its runs counts as known if they took no tokens.
  */
 const SHOWN = `${COLUMNS.slice(0, -1)}, coalesce(price_known,
   (SELECT p.price_known FROM run_prices AS p WHERE p.tenant = runs.tenant AND p.id = runs.id),

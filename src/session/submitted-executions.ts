@@ -45,7 +45,7 @@ export class SubmittedExecutions implements KnownExecutions {
     return this.#tables.exec<{ id: string }>("handed_in", query).map(({ id }) => id);
   }
 
-  /** What selects the runners that may have them, each once (`runnerEndpoint`). */
+  /** The names by which `runnerEndpoint` finds the runners that may have them, each once. */
   runners(): string[] {
     if (this.ids().length === 0) return [];
     this.#needWorkspace();

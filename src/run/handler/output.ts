@@ -27,7 +27,7 @@ export class ToolOutput {
     if (this.#left >= 0) void this.#streams[stream].pushText(text);
   }
 
-  /** What of a text is shown. It is cut only when it is redacted: half a secret could no longer be found. */
+  /** The part of a text to show. The cut comes after redaction, which could not find half a secret. */
   #within(text: string): string {
     if (this.#left < 0) return "";
     const bytes = new TextEncoder().encode(text);

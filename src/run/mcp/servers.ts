@@ -290,7 +290,7 @@ export class RunServers {
         "One of its headers or variables needs a variable of the Worker that is not set or that it may not have; the log names it.";
       return { ok: false, failure: { kind: "refused", message, hint: error.message } };
     }
-    // A run keeps the version of a skill that nothing serves by now, so whose variables no catalog names.
+    // A run keeps its version of a skill even after nothing serves it any more. Then no catalog names its variables.
     settings.eventRedactor.learn(variables.used);
     return { ok: true, value: filled };
   }
