@@ -95,6 +95,15 @@ describe("names and sizes", () => {
     expect(await response.json()).toMatchObject({ filename: kept });
   });
 
+  it.each(["a|b.csv", "a\u0001b", "a\u007fb", "a\u0085b", "x".repeat(256)])("%j is refused", async (name) => {
+    const body = `--x\r\ncontent-disposition: form-data; name="file"; filename="${name}"\r\n\r\na\r\n--x--\r\n`;
+    const response = await upload(body, { ...GA, "content-type": "multipart/form-data; boundary=x" });
+    expect([response.status, await response.text()]).toEqual([
+      400,
+      expect.stringContaining("control characters"),
+    ]);
+  });
+
   it("a field may arrive in pieces that end within a character", async () => {
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
     const text = `--x\r\ncontent-disposition: form-data; name="purpose"\r\n\r\nété\r\n--x\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\na\r\n--x--\r\n`;
