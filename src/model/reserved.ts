@@ -44,11 +44,12 @@ const NAMES: Record<string, readonly (readonly [Reason, names: string])[]> = {
       "conversation",
       "input instructions conversation previous_response_id background store context_management",
     ],
+    ["price", "background_options"],
   ],
   anthropic: [
-    ["conversation", "system container"],
+    ["conversation", "system container thread compaction"],
     ["tools", "mcp_servers"],
-    ["price", "speed inference_geo"],
+    ["price", "speed inference_geo billing_policy fallback_credit_token"],
   ],
   ollama: [["conversation", "images raw template context"]],
   gemini: [

@@ -498,6 +498,9 @@ describe("a model of another provider", () => {
     await expect(refused).rejects.toThrow(
       /tools\.0: only models of Anthropic take the type text_editor_20250728/,
     );
+    const compaction = { type: "summarize" as const };
+    const summary = client.beta.messages.create({ ...ask, model: GPT, compaction });
+    await expect(summary).rejects.toThrow(/compaction: only models of Anthropic take the type summarize/);
   });
 });
 

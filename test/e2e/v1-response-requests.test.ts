@@ -336,6 +336,7 @@ describe("a request", () => {
     [{ input: [{ role: "user", content: [{ type: "input_audio_x" }] }] }, "input.0.content.0"],
     [{ prompt: { id: "p" } }, "prompt"],
     [{ service_tier: "flex" }, "service_tier"],
+    [{ background: true, background_options: { completion_window: "2h" } }, "background_options"],
     [{ background: true, store: false }, "store"],
     [{ metadata: { ["k".repeat(65)]: "v" } }, `metadata.${"k".repeat(65)}`],
     [{ tool_choice: { type: "mcp" } }, "tool_choice"],

@@ -90,8 +90,8 @@ export const messagesBody = z.lazy(() =>
 );
 type MessagesBody = z.infer<typeof messagesBody>;
 
-/** Members that Anthropic gets and that cost no more than is accounted. */
-const FREE = new Set(["metadata", "context_management", "service_tier", "betas"]);
+/** Members that Anthropic gets and that cost no more than is accounted. `thread` has a fault of its own. */
+const FREE = new Set(["metadata", "context_management", "compaction", "thread", "service_tier", "betas"]);
 
 /** The tools of earlier versions of code execution: Python alone, then bash and files. */
 const TOOLS_OF_VERSION: Record<string, readonly ContainerTool[]> = {
@@ -159,7 +159,7 @@ export function readMessagesRequest(body: JsonObject, headers: Headers, counting
     },
     passthrough,
     hosted: tools.hosted,
-    foreign: [...foreign, ...tools.foreign],
+    foreign: [...foreign, ...tools.foreign, ...compaction(body)],
     unaccounted: [...reserved, ...tools.unaccounted],
     thread: body.thread !== undefined && body.thread !== null,
     ignored: [...further.map(([name]) => name), ...(effort === null ? [] : ["output_config.effort"])],
@@ -169,6 +169,10 @@ export function readMessagesRequest(body: JsonObject, headers: Headers, counting
     unanswered,
   };
 }
+
+/** A request to summarize the conversation: an answer of another vendor's model would not be the summary. */
+const compaction = (body: JsonObject): Foreign[] =>
+  isObject(body.compaction) ? [{ path: "compaction", type: String(body.compaction.type) }] : [];
 
 /** The body as it came, except that betas go out in a header. A body may have many members: they are copied once. */
 function verbatimBody(body: JsonObject, messages: Json[]): JsonObject {
