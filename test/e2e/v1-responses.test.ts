@@ -232,19 +232,31 @@ describe("a request", () => {
     },
   );
 
-  test("has its verbosity and strict tools where the provider has them", async () => {
+  test("has its verbosity and strict tools where the provider has them, and no asynchronous tools", async () => {
     fake.script([{ text: "Hi." }, { text: "Hi." }, { text: "Hi." }]);
-    const tools = [{ type: "function" as const, name: "f", parameters: {}, strict: true }];
+    const tool = { type: "function" as const, parameters: {}, strict: true, defer_loading: false };
+    const later = { ...tool, name: "later", strict: false, async: true };
+    const tools = [
+      { ...tool, name: "f" },
+      { type: "namespace" as const, name: "n", description: "", tools: [later] },
+    ];
     const more = { input: "Hello?", tools, text: { verbosity: "low" as const } };
     const ignored = [];
     for (const model of ["plain", GPT, "claude-opus-4-6"]) {
       const response = await client.responses.create({ model, ...more }).asResponse();
       ignored.push(response.headers.get("x-hull-ignored"));
     }
-    expect(ignored).toEqual([null, "text.verbosity", "text.verbosity, tools.strict"]);
+    expect(ignored).toEqual([
+      "tools.async",
+      "text.verbosity, tools.async",
+      "text.verbosity, tools.async, tools.strict",
+    ]);
     const [own, chat] = fake.requests.map(({ body }) => body);
-    expect(own).toMatchObject({ text: { verbosity: "low" }, tools: [{ name: "f", strict: true }] });
-    expect(chat).toMatchObject({ tools: [{ function: { name: "f", strict: true } }] });
+    expect(own).toMatchObject({
+      text: { verbosity: "low" },
+      tools: [{ name: "f", strict: true }, { name: "n__later" }],
+    });
+    expect(chat).toMatchObject({ tools: [{ function: { name: "f", strict: true } }, {}] });
   });
 
   test("has its effort and summary of reasoning where the provider has them", async () => {

@@ -116,6 +116,22 @@ export const readTools = (list: readonly Json[], path: string): ClientTool[] =>
     }
   });
 
+/** Members of tools that {@link readTools} reads. */
+const CARRIED: ReadonlySet<string> = new Set(
+  "type name description parameters strict format environment execution tools".split(" "),
+);
+
+/** The members of tools that no model gets, e.g. `tools.async`, each once. */
+export function extraToolMembers(tools: readonly Json[]): string[] {
+  const all = tools
+    .filter(isObject)
+    .flatMap((tool) => [tool, ...(Array.isArray(tool.tools) ? tool.tools.filter(isObject) : [])]);
+  const names = all.flatMap((tool) =>
+    Object.keys(tool).filter((name) => !CARRIED.has(name) && tool[name] !== null && tool[name] !== false),
+  );
+  return [...new Set(names)].map((name) => `tools.${name}`);
+}
+
 function clientTool(
   tool: z.infer<ReturnType<typeof ownFunction>> | z.infer<ReturnType<typeof ownCustom>>,
   namespace: string | null,

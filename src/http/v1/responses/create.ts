@@ -1,6 +1,7 @@
 /** `POST /v1/responses`: OpenAI's responses with every provider. */
 import { CallNotFound } from "../../../errors/llm.ts";
 import { wrong } from "../../../llm/members.ts";
+import { extraToolMembers } from "../../../llm/openai-api/client-tools.ts";
 import {
   extraMemberNames,
   type ResponsesAsk,
@@ -243,8 +244,8 @@ async function checkModel(
 ): Promise<{ found: VendorModel | null; ignored: string[] }> {
   const further = extraMemberNames(body);
   const runs = namesSkill(model) || (shell !== null && shell.type !== "local");
-  const chosen = runs ? ignoredChoice(body.tool_choice) : [];
   const tools = Array.isArray(body.tools) ? body.tools.filter(isObject) : [];
+  const chosen = [...(runs ? ignoredChoice(body.tool_choice) : []), ...extraToolMembers(tools)];
   const lost = [...further, ...chosen, ...ignoredStrict(tools, null)];
   if (namesSkill(model)) return { found: null, ignored: lost };
   const found = await modelLookup(context, model, !runs)();
