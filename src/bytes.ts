@@ -131,7 +131,10 @@ export function toBase64(bytes: Uint8Array): string {
 
 /** @throws if it is not Base64 */
 export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
-  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+  const binary = atob(text);
+  const bytes = new Uint8Array(binary.length);
+  for (let at = 0; at < bytes.length; at += 1) bytes[at] = binary.charCodeAt(at);
+  return bytes;
 }
 
 /** The same; `null`: it is not Base64. */

@@ -1,9 +1,12 @@
 /** Answers GET and HEAD for bytes with a validator: with all of them, a range, or 304 (RFC 9110 §13, §14). */
+
+import { fromBase64 } from "../bytes.ts";
 import { RangeNotSatisfiable } from "../errors/request.ts";
 import { ClientClosedRequest } from "../errors/run.ts";
 import { Internal } from "../errors.ts";
 import { openObject } from "../run/large-body.ts";
 import { logError } from "../run/problem.ts";
+import type { StoredContent } from "../run/workspace/access.ts";
 import { type ByteRange, noneMatch, requestedRange } from "./conditional.ts";
 import type { RequestContext } from "./context.ts";
 
@@ -36,6 +39,10 @@ export const openStored =
     if (object === null) throw gone();
     return object.body;
   };
+
+/** Opens a file of a workspace. */
+export const openFile = (bucket: R2Bucket, { key, base64 }: StoredContent): Representation["open"] =>
+  base64 === undefined ? openStored(bucket, key) : openBytes(fromBase64(base64));
 
 /** A request for several ranges gets the whole. @throws RangeNotSatisfiable */
 export async function answerBytes(

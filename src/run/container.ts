@@ -20,7 +20,7 @@ import { doesNotFit } from "./served-files.ts";
 import { clientWorkspace, type SessionClient, sessionClient } from "./session-client.ts";
 import { saveFile } from "./stored-files.ts";
 import { allFiles, type FileIntent, type WorkspaceAccess, type WorkspaceFile } from "./workspace/access.ts";
-import { writeFile } from "./workspace/store.ts";
+import { openContent, writeFile } from "./workspace/store.ts";
 
 const CONTAINER_ID = /^container_01[0-9a-f]{32}$/;
 /** The purpose that OpenAI's clients see for a file that code made. */
@@ -324,8 +324,8 @@ async function stored(
   id: string,
 ): Promise<GeneratedFile> {
   const found = await workspace.findFile(path);
-  const object = found === null ? null : await context.env.FILES.get(found.key);
-  if (object === null) {
+  const opened = found === null ? null : await openContent(context.env.FILES, found);
+  if (opened === null) {
     // A refusal means that somebody deleted the container meanwhile.
     await workspace.workspaceVersion();
     throw new Internal({ cause: `a container lost ${path}` });
@@ -333,6 +333,6 @@ async function stored(
   const filename = path.slice(path.lastIndexOf("/") + 1);
   const mime = mediaTypeOf(filename);
   const settled = { purpose: PURPOSE, downloadable: true, expires_ms: null };
-  await saveFile(context, { filename, mime }, object.body, () => settled, id);
+  await saveFile(context, { filename, mime }, opened.body, () => settled, id);
   return { file_id: id, filename, mime_type: mime, size_bytes: size };
 }

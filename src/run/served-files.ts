@@ -16,7 +16,7 @@ import type { Body } from "./large-body.ts";
 import { callerText } from "./llm-input.ts";
 import { type NotStored, notStored, storedOrNot } from "./not-stored.ts";
 import { allFiles, type WorkspaceAccess, type WorkspaceFile } from "./workspace/access.ts";
-import { storeContent, writeFile } from "./workspace/store.ts";
+import { openContent, storeContent, writeFile } from "./workspace/store.ts";
 import { refusedOf } from "./workspace/write-rules.ts";
 
 /** Empties a work folder in which an earlier run attempt may have begun. */
@@ -132,9 +132,9 @@ export async function producedFiles(
     const about = { filename: path.split("/").at(-1) ?? path, mime, size, ttl_ms: PRODUCED_TTL_MS };
     const store = async () => {
       const found = await workspace.findFile(path);
-      const object = found === null ? null : await env.FILES.get(found.key);
-      if (object === null) throw new Internal({ cause: `a workspace lacks ${path}` });
-      return storeFile(context, about, object.body);
+      const opened = found === null ? null : await openContent(env.FILES, found);
+      if (opened === null) throw new Internal({ cause: `a workspace lacks ${path}` });
+      return storeFile(context, about, opened.body);
     };
     const stored = await (required ? askedAgain(store) : storedOrNot(context, path, store));
     if ("id" in stored) files.push({ id: stored.id, path, size, mime_type: mime, sha256 });

@@ -97,10 +97,11 @@ export function clientWorkspace({ ask }: Pick<SessionClient, "ask">): WorkspaceA
     findFile: (...asked) => ask("findFile", asked),
     beginFile: (...asked) => ask("beginFile", asked),
     noteUpload: (...asked) => ask("noteUpload", asked),
+    storeSmall: (...asked) => ask("storeSmall", asked),
     changeFiles: (...asked) => ask("changeFiles", asked),
     workspaceVersion: (...asked) => ask("workspaceVersion", asked),
     workspaceManifest: (...asked) => ask("workspaceManifest", asked),
-    contentKeys: (...asked) => ask("contentKeys", asked),
+    contents: (...asked) => ask("contents", asked),
   };
 }
 

@@ -9,8 +9,9 @@ export const accessTo = (
   findFile: (path) => within((w) => w.find(path)),
   beginFile: (intent) => within((w) => w.begin(intent)),
   noteUpload: (key, uploadId) => within((w) => w.noteUpload(key, uploadId)),
+  storeSmall: (contents) => within((w) => w.store(contents)),
   changeFiles: (changes) => within((w) => w.change(changes)),
   workspaceVersion: () => within((w) => w.version()),
   workspaceManifest: () => within((w) => w.manifest()),
-  contentKeys: (digests) => within((w) => w.keys(digests)),
+  contents: (digests) => within((w) => w.contents(digests)),
 });

@@ -4,6 +4,8 @@ import { beforeEach, expect, it, onTestFinished, vi } from "vitest";
 import { sha256 } from "../../src/bytes.ts";
 import { Deployment } from "../../src/deployment.ts";
 import { detachedContext } from "../../src/run/context.ts";
+import { allContents, BYTES_AT_ONCE, SMALL_BYTES } from "../../src/run/workspace/access.ts";
+import { readContent } from "../../src/run/workspace/store.ts";
 import { TemporaryWorkspace } from "../../src/run/workspace/temporary.ts";
 import { IncomingChanges, workspaceSource } from "../../src/run/workspace/transfer.ts";
 import { Workspace } from "../../src/session/workspace/workspace.ts";
@@ -48,9 +50,15 @@ async function take(changes: Record<string, string | null>, executable = false, 
 }
 const paths = async () => (await access.listFiles(null, 100)).map(({ path }) => path);
 const objects = async () => (await FILES.list({ prefix: prefix() })).objects.length;
+const sql = (query: string) =>
+  runInDurableObject(SESSIONS.get(SESSIONS.idFromName(id)), (_, { storage }) =>
+    storage.sql.exec(query).toArray(),
+  );
+const contents = async () => (await sql("SELECT key FROM workspace_object")).length;
 const text = async (path: string) => {
-  const object = await FILES.get((await access.findFile(path))?.key ?? "");
-  return object?.text();
+  const file = await access.findFile(path);
+  const bytes = file === null ? null : await readContent(FILES, file);
+  return bytes === null ? undefined : new TextDecoder().decode(bytes);
 };
 
 it("changes reach the session all at once; applied again they change nothing", async () => {
@@ -64,22 +72,71 @@ it("changes reach the session all at once; applied again they change nothing", a
   expect(await take(changes, true)).toEqual([]);
   expect(await access.workspaceVersion()).toMatchObject({ version: 4 });
   await within((w) => w.collect(Date.now() + 1));
-  expect(await objects()).toBe(3);
+  expect([await objects(), await contents()]).toEqual([1, 3]);
 });
 
-it("small contents are stored in parallel", async () => {
-  const together = Promise.withResolvers<void>();
-  const store = FILES.put.bind(FILES);
-  let begun = 0;
-  const put = vi.spyOn(FILES, "put").mockImplementation(async (...args: Parameters<typeof store>) => {
-    begun += 1;
-    if (begun === 3) together.resolve();
-    await together.promise;
-    return store(...args);
-  });
-  onTestFinished(() => put.mockRestore());
-  expect(await take({ a: "1", b: "2", c: "3" })).toEqual([]);
-  expect([await paths(), await text("c")]).toEqual([["a", "b", "c"], "3"]);
+it("small contents go to the session together, and none of them to R2", async () => {
+  const calls: number[] = [];
+  const counting = {
+    ...access,
+    storeSmall: (contents: Parameters<typeof access.storeSmall>[0]) => {
+      calls.push(contents.length);
+      return access.storeSmall(contents);
+    },
+  };
+  expect(await take({ a: "1", b: "2", "c/d": "1", empty: "" }, false, counting)).toEqual([]);
+  expect([await paths(), await text("b"), await text("c/d"), await text("empty")]).toEqual([
+    ["a", "b", "c/d", "empty"],
+    "2",
+    "1",
+    "",
+  ]);
+  expect([calls, await objects()]).toEqual([[4], 0]);
+});
+
+it("a call takes about as many bytes as one answer has", async () => {
+  const parts = BYTES_AT_ONCE / SMALL_BYTES;
+  const texts = Array.from({ length: parts + 2 }, (_, n) => `${n}`.padEnd(SMALL_BYTES, "x"));
+  let calls = 0;
+  const counting = {
+    ...access,
+    storeSmall: (contents: Parameters<typeof access.storeSmall>[0]) => {
+      calls += 1;
+      return access.storeSmall(contents);
+    },
+  };
+  // More files than the session may have: their contents are stored, and dropped again.
+  const named = Object.fromEntries(texts.map((content, n) => [`f${n}`, content]));
+  expect(await take(named, false, counting)).toHaveLength(texts.length - LIMITS.files);
+  expect([calls, await objects()]).toEqual([2, 0]);
+  await within((w) => w.collect(Date.now() + 1));
+  expect(await contents()).toBe(LIMITS.files);
+  const digests = await Promise.all(["f0", "f1", "f2", "f3"].map(async (p) => sha256((await text(p)) ?? "")));
+  const asked = [...digests, ...digests, ...digests, await sha256("unknown")];
+  expect((await access.contents(asked)).length).toBeLessThan(asked.length);
+  const found = await Array.fromAsync(allContents(access, asked));
+  expect(found.map(({ sha256 }) => sha256)).toEqual(asked);
+  expect(found.at(-1)?.content).toBeNull();
+});
+
+it("the tables of an earlier version get their column with the first small content", async () => {
+  const early = await access.beginFile({ path: "early", expected: null, size: 4 });
+  if ("refused" in early) return expect.fail();
+  await FILES.put(early.key, "text");
+  const write = { kind: "write", path: "early", key: early.key, executable: false, expected: null } as const;
+  await access.changeFiles([{ ...write, sha256: await sha256("text"), size: 4 }]);
+  const columns = async () => (await sql("SELECT * FROM pragma_table_info('workspace_object')")).length;
+  expect([await text("early"), await columns()]).toEqual(["text", 5]);
+  await take({ late: "more" });
+  expect([await text("early"), await text("late"), await columns()]).toEqual(["text", "more", 6]);
+});
+
+it("a small content goes with its last file, after a while", async () => {
+  await take({ a: "1", b: "2" });
+  await take({ a: null, b: "3" });
+  expect(await contents()).toBe(3);
+  await within((w) => w.collect(Date.now() + 2 * 3_600_000));
+  expect([await contents(), await text("b")]).toEqual([1, "3"]);
 });
 
 it("a file replaces a folder, and a folder a file; deletions make room first", async () => {
@@ -122,35 +179,42 @@ it("content that differs from its declaration changes nothing, nor does an aband
   expect(await paths()).toEqual([]);
 });
 
-it("a content that is still being stored when its run is abandoned goes with the run's other files", async () => {
+it("what a run without a session stored is gone with it, in memory and in R2", async () => {
   const context = detachedContext(
     new Deployment(bindings),
     { requestId: "r", tenant: "test", startedAt: 0 },
     () => {},
   );
   const workspace = new TemporaryWorkspace(context, id);
-  const [storing, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const store = FILES.put.bind(FILES);
-  const put = vi.spyOn(FILES, "put").mockImplementation(async (...args: Parameters<typeof store>) => {
-    storing.resolve();
-    await goOn.promise;
-    return store(...args);
-  });
-  onTestFinished(() => put.mockRestore());
+  const stored = async () => (await FILES.list({ prefix: "temporary/test/" })).objects.length;
+  // Base64 of so many does not fit into memory.
+  const parts = Array.from({ length: 28 }, (_, n) => `${n}`.padEnd(SMALL_BYTES, "x"));
+  expect(await take(Object.fromEntries(parts.map((part, n) => [`f${n}`, part])), false, workspace)).toEqual(
+    [],
+  );
+  for (const n of [0, 27]) {
+    const file = await workspace.findFile(`f${n}`);
+    const bytes = file === null ? null : await readContent(FILES, file);
+    expect(new TextDecoder().decode(bytes ?? undefined)).toBe(parts[n]);
+  }
+  expect(await stored()).toBeGreaterThan(0);
+  expect(await stored()).toBeLessThan(10);
   const incoming = new IncomingChanges(FILES, workspace);
-  const bytes = new TextEncoder().encode("small");
-  const content = { size: bytes.length, sha256: await sha256(bytes), executable: false };
-  await incoming.change({ kind: "write", path: "a", ...content });
-  await incoming.bytes(bytes);
-  await incoming.change({ kind: "delete", path: "b" });
-  await storing.promise;
-  const over = incoming.abandon().then(() => workspace.destroy());
-  await new Promise((resolve) => setTimeout(resolve, 20));
-  goOn.resolve();
-  await over;
-  await expect.poll(() => put.mock.settledResults).toMatchObject([{ type: "fulfilled" }]);
-  const { objects } = await FILES.list({ prefix: "temporary/test/" });
-  expect(objects).toEqual([]);
+  const large = new Uint8Array(9 * 1024 * 1024);
+  const content = { size: large.length, sha256: await sha256(large), executable: false };
+  await incoming.change({ kind: "write", path: "large", ...content });
+  await incoming.bytes(large);
+  await incoming.abandon();
+  await workspace.destroy();
+  expect(await stored()).toBe(0);
+});
+
+it("a content that is longer than it was said to be is not taken", async () => {
+  const incoming = new IncomingChanges(FILES, access);
+  await incoming.change({ kind: "write", path: "a", size: 2, sha256: await sha256("ok"), executable: false });
+  await expect(incoming.bytes(new TextEncoder().encode("okay"))).rejects.toMatchObject({
+    code: "runner_protocol_error",
+  });
 });
 
 it("the runner is given a manifest that it accepts, and the contents that it asks for, though R2 fails once", async () => {

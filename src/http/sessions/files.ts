@@ -22,7 +22,7 @@ import { matchTags } from "../conditional.ts";
 import type { RequestContext } from "../context.ts";
 import { fileHeaders } from "../files.ts";
 import { jsonNow, pageLimit } from "../page.ts";
-import { answerBytes, openStored } from "../representation.ts";
+import { answerBytes, openFile } from "../representation.ts";
 import type { Handler } from "../routes.ts";
 import { sessionOf } from "./object.ts";
 
@@ -57,7 +57,7 @@ export const getSessionFile = inWorkspace(async (context, workspace) => {
     size: file.size,
     etag: `"${file.sha256}"`,
     headers,
-    open: openStored(context.env.FILES, file.key),
+    open: openFile(context.env.FILES, file),
   });
 });
 

@@ -7,9 +7,8 @@ import type { Message, ToolResultMessage } from "../../engine/messages.ts";
 import { addResults, messageJson, messageShape, readMessages } from "../../llm/messages.ts";
 import type { ChatRequest } from "../../llm/openai-api/request.ts";
 import { type Container, openContainer } from "../../run/container.ts";
-import { readWhole } from "../../run/large-body.ts";
 import type { WorkspaceAccess } from "../../run/workspace/access.ts";
-import { writeFile } from "../../run/workspace/store.ts";
+import { readContent, writeFile } from "../../run/workspace/store.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
 import type { RequestContext } from "../context.ts";
 import { refusalOf } from "../sessions/files.ts";
@@ -95,7 +94,7 @@ async function readTurns(
   name: string,
 ): Promise<Message[] | null> {
   const file = await workspace.findFile(pathOf(name));
-  const bytes = file === null ? null : await readWhole(env.FILES, file.key);
+  const bytes = file === null ? null : await readContent(env.FILES, file);
   const kept = turnsShape.safeParse(bytes === null ? null : parsedJson(new TextDecoder().decode(bytes)));
   return kept.success ? readMessages(kept.data).messages : null;
 }

@@ -13,10 +13,9 @@ import { BadPath, FileNotFound, InputInvalid, OperationNotFound } from "../../er
 import { Internal } from "../../errors.ts";
 import { newId } from "../../llm/transcript.ts";
 import { TRANSCRIPT_OPERATIONS } from "../../llm/transcript-operations/operations.ts";
-import { readWhole } from "../../run/large-body.ts";
 import { clientWorkspace } from "../../run/session-client.ts";
 import { type SessionParts, sessionDocument, sessionParts } from "../../run/workflow/session-document.ts";
-import { writeFile } from "../../run/workspace/store.ts";
+import { readContent, writeFile } from "../../run/workspace/store.ts";
 import { asJson } from "../../skill/json.ts";
 import { parsedObject } from "../../skill/json-depth.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
@@ -176,7 +175,7 @@ async function postRestore(context: RequestContext): Promise<Response> {
   const path = rest.join("/");
   const file = await clientWorkspace(session).findFile(path);
   const bytes =
-    file === null || file.size > MAX_FILE_BYTES ? null : await readWhole(context.env.FILES, file.key);
+    file === null || file.size > MAX_FILE_BYTES ? null : await readContent(context.env.FILES, file);
   if (bytes === null) throw new FileNotFound({ path });
   const document = parsedObject(new TextDecoder().decode(bytes));
   if (document?._type !== "workflow_session")

@@ -9,8 +9,8 @@ import { isTimeZone, parseCron } from "../../skill/cron.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
 import { writeFault } from "../../tool/workspace-path.ts";
 import type { RunContext } from "../context.ts";
-import { readWhole } from "../large-body.ts";
 import { clientWorkspace, ignoreMissing, sessionClient } from "../session-client.ts";
+import { readContent } from "../workspace/store.ts";
 import { listOf, type RunOptions } from "./option-shapes.ts";
 
 /**
@@ -78,7 +78,7 @@ export async function resumedFrom(
   const client = sessionClient(context, session);
   const found = (await clientWorkspace(client).findFile(path).catch(ignoreMissing)) ?? null;
   if (found === null || found.size > MAX_BYTES) throw refused(`The session has no snapshot "${path}".`);
-  const stored = await readWhole(context.env.FILES, found.key);
+  const stored = await readContent(context.env.FILES, found);
   const parsed = snapshot.safeParse(stored === null ? null : parsedJson(new TextDecoder().decode(stored)));
   if (!parsed.success) throw refused(`The file "${path}" is not the snapshot of a daemon.`);
   const { visible_messages, total_iterations: earlier_iterations } = parsed.data;

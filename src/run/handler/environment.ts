@@ -1,20 +1,18 @@
 /** Connects the handlers of a run with the rest of Hull: the runner, the session's files, configuration, artifacts. */
+import { sha256 } from "../../bytes.ts";
 import { mayExecute } from "../../engine/agent/policy.ts";
 import { Internal } from "../../errors.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { HandlerCall } from "../../tool/handler/call.ts";
 import { type ProcessDeps, runInRunner, runPython } from "../../tool/handler/process.ts";
 import { outcomeOfError } from "../../tool/handler/process-outcome.ts";
-import type { FolderFile } from "../../tool/isolate/handler-rpc.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
 import type { RunContext } from "../context.ts";
-import { readWhole } from "../large-body.ts";
 import { runnerEndpoint, runOptions } from "../runner.ts";
 import { type ConfigChoice, configForCall } from "../tool-config.ts";
-import type { FileChange, WorkspaceAccess } from "../workspace/access.ts";
-import { keyFor, storeContent } from "../workspace/store.ts";
-import { toolWorkspace } from "../workspace/transfer.ts";
-import { refusedOf } from "../workspace/write-rules.ts";
+import { allContents, type WorkspaceAccess } from "../workspace/access.ts";
+import { readContent } from "../workspace/store.ts";
+import { IncomingChanges, toolWorkspace } from "../workspace/transfer.ts";
 import type { HandlerEnvironment, WorkFolder } from "./ports.ts";
 
 export interface HandlerEnvironmentOptions extends Pick<HandlerEnvironment, "emit" | "artifacts"> {
@@ -76,31 +74,26 @@ function workFolder(bucket: R2Bucket, workspace: WorkspaceAccess): WorkFolder {
       const sum = files.reduce((total, { size }) => total + size, 0);
       if (sum > MAX_BYTES) return null;
       const digests = [...new Set(files.map(({ sha256 }) => sha256))];
-      const keys = digests.length === 0 ? [] : await workspace.contentKeys(digests);
-      const read = keys.map(async ({ sha256, key }) => [sha256, await readWhole(bucket, key)] as const);
-      const contents = new Map(await Promise.all(read));
-      return files.map(({ path, sha256 }) => {
-        const bytes = contents.get(sha256) ?? null;
+      const contents = new Map<string, Promise<Uint8Array | null>>();
+      for await (const { sha256, content } of allContents(workspace, digests))
+        if (content !== null) contents.set(sha256, readContent(bucket, content));
+      const whole = files.map(async ({ path, sha256 }) => {
+        const bytes = (await contents.get(sha256)) ?? null;
         if (bytes === null) throw new Internal({ cause: `a workspace lacks the content ${sha256}` });
         return { path, bytes };
       });
+      return Promise.all(whole);
     },
     async save(written, removed) {
-      const writes = await Promise.all(written.map((file) => stored(bucket, workspace, file)));
-      const deletions = removed.map((path): FileChange => ({ kind: "delete", path, expected: null }));
+      const changes = new IncomingChanges(bucket, workspace);
       // Deletions come first, since they may make room for a new file.
-      const changes = [...deletions, ...writes];
-      return refusedOf(changes, await workspace.changeFiles(changes));
+      for (const path of removed) await changes.change({ kind: "delete", path });
+      for (const { path, bytes } of written) {
+        const content = { size: bytes.length, sha256: await sha256(bytes), executable: null };
+        await changes.change({ kind: "write", path, ...content });
+        await changes.bytes(bytes);
+      }
+      return changes.finish();
     },
   };
-}
-
-async function stored(
-  bucket: R2Bucket,
-  workspace: WorkspaceAccess,
-  { path, bytes }: FolderFile,
-): Promise<FileChange> {
-  const key = await keyFor(workspace);
-  const content = await storeContent(bucket, workspace, key, [bytes]);
-  return { kind: "write", path, key, ...content, executable: null, expected: null };
 }

@@ -18,10 +18,15 @@ import { type BlobCache, MAX_FILE_BYTES } from "../../registry/blob-cache.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
 import { mediaTypeOf } from "../../skill/media.ts";
-import { readWhole } from "../large-body.ts";
 import { fileText, IMAGE_TYPES, MAX_IMAGE_BYTES, MAX_TEXT_BYTES, mediaParts } from "../shown-file.ts";
-import { allFiles, type Refusal, type WorkspaceAccess, type WorkspaceFile } from "../workspace/access.ts";
-import { writeFile } from "../workspace/store.ts";
+import {
+  allFiles,
+  type Refusal,
+  type StoredContent,
+  type WorkspaceAccess,
+  type WorkspaceFile,
+} from "../workspace/access.ts";
+import { readContent, writeFile } from "../workspace/store.ts";
 import type { SkillFolders } from "./skill-folders.ts";
 
 const MAX_PDF_BYTES = 4 * 1024 * 1024;
@@ -298,18 +303,19 @@ export class FileTools {
     return file === null ? null : { ...file, shown: `${folders.skills}/${file.path}` };
   }
 
-  #readable(file: WorkspaceFile & { key: string }): Readable {
-    const read = (): Promise<Uint8Array | null> => this.#content(file.key);
+  #readable(file: WorkspaceFile & StoredContent): Readable {
+    const read = (): Promise<Uint8Array | null> => this.#content(file.sha256, file);
     return { shown: this.#shown(file.path), path: file.path, size: file.size, read };
   }
 
-  /** The content of a key; `null`: it is gone. @param key written only once, so a cached content stays valid */
-  async #content(key: string): Promise<Uint8Array | null> {
-    const { bucket, contents } = this.#options;
-    const known = contents.get(key);
+  /** A content; `null`: it is gone. @param found where it is, if that is known */
+  async #content(sha256: string, found: StoredContent | null = null): Promise<Uint8Array | null> {
+    const { bucket, contents, workspace } = this.#options;
+    const known = contents.get(sha256);
     if (known !== undefined) return known;
-    const bytes = await readWhole(bucket, key);
-    if (bytes !== null && bytes.length <= MAX_FILE_BYTES) contents.set(key, bytes);
+    const content = found ?? (await workspace.contents([sha256]))[0] ?? null;
+    const bytes = content === null ? null : await readContent(bucket, content);
+    if (bytes !== null && bytes.length <= MAX_FILE_BYTES) contents.set(sha256, bytes);
     return bytes;
   }
 
@@ -327,22 +333,12 @@ export class FileTools {
     }
     const inside = location.path === "" ? "" : `${location.path}/`;
     const files = await filesBelow(workspace, inside);
-    const keys = new Map<string, string>();
-    const load = async (): Promise<void> => {
-      const digests = [...new Set(files.map(({ sha256 }) => sha256))];
-      for (const { sha256, key } of await workspace.contentKeys(digests)) keys.set(sha256, key);
-    };
-    let loaded: Promise<void> | null = null;
     return files.map((file) => ({
       shown: this.#shown(file.path),
       path: file.path.slice(inside.length),
       size: file.size,
       modified_at: file.modified_at,
-      read: async () => {
-        loaded ??= load();
-        await loaded;
-        return this.#content(keys.get(file.sha256) ?? "");
-      },
+      read: () => this.#content(file.sha256),
     }));
   }
 

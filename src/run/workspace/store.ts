@@ -1,9 +1,28 @@
 /** Content on its way into a workspace. It is streamed to R2, hashed and counted before the manifest learns of it. */
+import { fromBase64 } from "../../bytes.ts";
 import { Internal } from "../../errors.ts";
 import { digested } from "../digest.ts";
 import { storeBody } from "../files.ts";
-import type { Body, BodyStorage } from "../large-body.ts";
-import type { FileIntent, Outcome, Refusal, WorkspaceAccess } from "./access.ts";
+import { type Body, type BodyStorage, openObject, readWhole } from "../large-body.ts";
+import type { FileIntent, Outcome, Refusal, StoredContent, WorkspaceAccess } from "./access.ts";
+
+/** The bytes of a content, in memory; `null`: R2 lacks it. */
+export async function readContent(
+  bucket: R2Bucket,
+  { key, base64 }: StoredContent,
+): Promise<Uint8Array | null> {
+  return base64 === undefined ? readWhole(bucket, key) : fromBase64(base64);
+}
+
+/** A content as it is read; `null`: R2 lacks it. */
+export async function openContent(
+  bucket: R2Bucket,
+  { key, base64 }: StoredContent,
+): Promise<{ size: number; body: Body } | null> {
+  if (base64 === undefined) return openObject(bucket, key);
+  const bytes = fromBase64(base64);
+  return { size: bytes.length, body: [bytes] };
+}
 
 /** The result of a write, including the content if it was stored. */
 type Written = Refusal | (Exclude<Outcome, Refusal> & { sha256: string; size: number });

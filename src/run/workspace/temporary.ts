@@ -1,22 +1,26 @@
 /**
- * The files of a run without a session: the manifest is in memory, the contents are in R2. Both are gone when the run
+ * The files of a run without a session: the manifest and small contents are in memory, other contents in R2. All are gone when the run
  * ends. If its process dies, the tenant's file index removes the rest.
  */
 
-import { sha256 as digestOf } from "../../bytes.ts";
-import { Internal } from "../../errors.ts";
+import { sha256 as digestOf, fromBase64 } from "../../bytes.ts";
 import { foldersOf, WORKSPACE_LIMITS } from "../../tool/workspace-path.ts";
 import type { RunContext } from "../context.ts";
 import { dropInput, keepTemporary } from "../files.ts";
-import type {
-  FileChange,
-  FileIntent,
-  Manifest,
-  Outcome,
-  Refusal,
-  WorkspaceAccess,
-  WorkspaceFile,
+import { HELD_BYTES } from "../large-body.ts";
+import {
+  type FileChange,
+  type FileIntent,
+  firstContents,
+  type Manifest,
+  type Outcome,
+  type Refusal,
+  type SmallContent,
+  type StoredContent,
+  type WorkspaceAccess,
+  type WorkspaceFile,
 } from "./access.ts";
+import { keyFor, storeContent } from "./store.ts";
 import { madeBy, writeRefusal } from "./write-rules.ts";
 
 export class TemporaryWorkspace implements WorkspaceAccess {
@@ -27,8 +31,12 @@ export class TemporaryWorkspace implements WorkspaceAccess {
   readonly #folders = new Map<string, number>();
   /** Size of all files together. */
   #bytes = 0;
-  /** R2 keys of contents by digest. */
+  /** Keys of contents by digest: of `#small`, else of R2. */
   readonly #contents = new Map<string, string>();
+  /** Small contents, in Base64. */
+  readonly #small = new Map<string, string>();
+  /** Their length together. */
+  #held = 0;
   readonly #keys: string[] = [];
   #id: string | null = null;
   #version = 0;
@@ -45,9 +53,10 @@ export class TemporaryWorkspace implements WorkspaceAccess {
       .slice(0, limit);
   }
 
-  async findFile(path: string): Promise<(WorkspaceFile & { key: string }) | null> {
+  async findFile(path: string): Promise<(WorkspaceFile & StoredContent) | null> {
     const file = this.#files.get(path);
-    return file === undefined ? null : { ...file, key: this.#keyOf(file.sha256) };
+    const content = file === undefined ? null : this.#find(file.sha256);
+    return file === undefined || content === null ? null : { ...file, ...content };
   }
 
   async beginFile(intent: FileIntent | null): Promise<{ key: string } | Refusal> {
@@ -57,6 +66,10 @@ export class TemporaryWorkspace implements WorkspaceAccess {
     this.#keys.push(key);
     await keepTemporary(this.#context, key, null);
     return { key };
+  }
+
+  async storeSmall(contents: readonly SmallContent[]): Promise<(string | null)[]> {
+    return Promise.all(contents.map((content) => this.#store(content)));
   }
 
   async noteUpload(key: string, uploadId: string): Promise<void> {
@@ -77,11 +90,8 @@ export class TemporaryWorkspace implements WorkspaceAccess {
     return { ...(await this.workspaceVersion()), files };
   }
 
-  async contentKeys(digests: readonly string[]): Promise<{ sha256: string; key: string }[]> {
-    return digests.flatMap((sha256) => {
-      const key = this.#contents.get(sha256);
-      return key === undefined ? [] : [{ sha256, key }];
-    });
+  async contents(digests: readonly string[]): Promise<(StoredContent | null)[]> {
+    return firstContents(digests, (sha256) => this.#find(sha256));
   }
 
   /** Removes its contents from R2. */
@@ -94,9 +104,24 @@ export class TemporaryWorkspace implements WorkspaceAccess {
     return [...this.#files.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
   }
 
-  #keyOf(sha256: string): string {
+  #find(sha256: string): StoredContent | null {
     const key = this.#contents.get(sha256);
-    if (key === undefined) throw new Internal({ cause: `a workspace lacks the content ${sha256}` });
+    if (key === undefined) return null;
+    const base64 = this.#small.get(key);
+    return base64 === undefined ? { key } : { key, base64 };
+  }
+
+  /** Keeps a small content in memory while there is room. */
+  async #store({ sha256, base64 }: SmallContent): Promise<string | null> {
+    if (this.#contents.has(sha256)) return null;
+    if (this.#held + base64.length > HELD_BYTES) {
+      const key = await keyFor(this);
+      await storeContent(this.#context.env.FILES, this, key, [fromBase64(base64)]);
+      return key;
+    }
+    const key = crypto.randomUUID();
+    this.#held += base64.length;
+    this.#small.set(key, base64);
     return key;
   }
 

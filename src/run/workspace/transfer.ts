@@ -1,12 +1,12 @@
 /**
- * A session's files on their way to the runner and back. The runner gets what it lacks, streamed from R2. An execution
+ * A session's files on their way to the runner and back. The runner gets what it lacks. An execution
  * sends its changes back: contents are stored as they arrive, and the session applies all changes together when the
  * execution has ended.
  */
 
-import { streamFrom } from "../../bytes.ts";
+import { Gathered, sha256, streamFrom, toBase64 } from "../../bytes.ts";
 import { RunnerProtocolError } from "../../errors/run.ts";
-import { Internal } from "../../errors.ts";
+import { type HullError, Internal } from "../../errors.ts";
 import {
   encodeFrame,
   encodeJsonFrame,
@@ -16,9 +16,16 @@ import {
 } from "../../tool/protocol.ts";
 import type { WorkspaceSource } from "../../tool/runner-client.ts";
 import type { ToolWorkspace } from "../../tool/with-workspace.ts";
-import { openObject } from "../large-body.ts";
-import type { FileChange, Refusal, WorkspaceAccess } from "./access.ts";
-import { ArrivingContent, keyFor } from "./store.ts";
+import {
+  allContents,
+  BYTES_AT_ONCE,
+  type FileChange,
+  type Refusal,
+  SMALL_BYTES,
+  type SmallContent,
+  type WorkspaceAccess,
+} from "./access.ts";
+import { ArrivingContent, keyFor, openContent } from "./store.ts";
 import { refusedOf } from "./write-rules.ts";
 
 /**
@@ -44,12 +51,11 @@ async function* contentFrames(
   workspace: WorkspaceAccess,
   digests: readonly string[],
 ): AsyncGenerator<Uint8Array, void> {
-  const keys = new Map((await workspace.contentKeys(digests)).map(({ sha256, key }) => [sha256, key]));
-  for (const sha256 of digests) {
-    const object = await openObject(bucket, keys.get(sha256) ?? "");
-    if (object === null) throw new Internal({ cause: `a workspace lacks the content ${sha256}` });
-    yield encodeJsonFrame(FRAME.file, { filename: sha256, size: object.size, sha256 });
-    for await (const chunk of object.body) {
+  for await (const { sha256, content } of allContents(workspace, digests)) {
+    const opened = content === null ? null : await openContent(bucket, content);
+    if (opened === null) throw new Internal({ cause: `a workspace lacks the content ${sha256}` });
+    yield encodeJsonFrame(FRAME.file, { filename: sha256, size: opened.size, sha256 });
+    for await (const chunk of opened.body) {
       for (let at = 0; at < chunk.length; at += MAX_FRAME_BYTES) {
         yield encodeFrame(FRAME.fileBytes, chunk.subarray(at, at + MAX_FRAME_BYTES));
       }
@@ -63,28 +69,34 @@ interface NotKept {
   why: Extract<WorkspaceChange, { kind: "refused" }>["reason"] | Refusal["refused"];
 }
 
-/** Contents up to this many bytes are stored side by side, since storing many small ones takes long. */
-const SMALL_BYTES = 256 * 1024;
-/** How many of them: a Worker may wait for six subrequests at a time. */
-const MOST_STORING = 5;
+/** A change as the runner reports it. `executable`: `null`: the file keeps its flag. */
+type Incoming =
+  | (Omit<IncomingWrite, "executable"> & { executable: boolean | null })
+  | Exclude<WorkspaceChange, IncomingWrite>;
+type IncomingWrite = Extract<WorkspaceChange, { kind: "write" }>;
+type Write = Extract<FileChange, { kind: "write" }>;
 
-interface Arriving {
-  change: Extract<WorkspaceChange, { kind: "write" }>;
-  content: ArrivingContent;
+/** A small content that is not stored yet. */
+interface Small {
+  write: Write;
+  content: Gathered;
 }
 
 /**
  * Takes the events `change` and `change_bytes` of one execution. Taking them twice, e.g. after a crash, gives the same
- * files. Without `finish`, nothing changes, and the workspace removes what was stored.
+ * files. Without `finish`, nothing changes, and the workspace removes what was stored. Small contents are stored many at a
+ * time.
  */
 export class IncomingChanges {
   readonly #bucket: R2Bucket;
   readonly #workspace: WorkspaceAccess;
   readonly #changes: FileChange[] = [];
   readonly #notKept: NotKept[] = [];
-  #arriving: Arriving | null = null;
-  /** Small contents that have arrived and are not stored yet, the first ones first. */
-  readonly #storing: Promise<void>[] = [];
+  /** The write whose bytes come next, and where they go; `null`: nowhere. */
+  #arriving: { write: Write; content: ArrivingContent | Gathered } | null = null;
+  readonly #small: Small[] = [];
+  /** Bytes of the small contents. */
+  #held = 0;
 
   constructor(bucket: R2Bucket, workspace: WorkspaceAccess) {
     this.#bucket = bucket;
@@ -92,23 +104,29 @@ export class IncomingChanges {
   }
 
   /** @throws RunnerProtocolError if an earlier content does not match its description */
-  async change(change: WorkspaceChange): Promise<void> {
+  async change(change: Incoming): Promise<void> {
     await this.#arrived();
     const { path } = change;
     if (change.kind === "refused") this.#notKept.push({ path, why: change.reason });
     else if (change.kind === "delete") this.#changes.push({ kind: "delete", path, expected: null });
-    else await this.#begin(change);
+    else await this.#begin({ ...change, key: null, expected: null });
   }
 
+  /** @throws RunnerProtocolError if there are more than the description of the content says */
   async bytes(bytes: Uint8Array): Promise<void> {
     // Otherwise these bytes belong to a content that the workspace already has.
-    await this.#arriving?.content.write(bytes);
+    if (this.#arriving === null) return;
+    const { write, content } = this.#arriving;
+    if (content instanceof ArrivingContent) return content.write(bytes);
+    content.push(bytes);
+    this.#held += bytes.length;
+    if (content.bytes > write.size) throw isAnother();
   }
 
   /** Applies the changes to the session; returns those that it refuses. @throws RunnerProtocolError */
   async finish(): Promise<NotKept[]> {
     await this.#arrived();
-    await Promise.all(this.#storing);
+    await this.#store();
     if (this.#changes.length === 0) return this.#notKept;
     const outcomes = await this.#workspace.changeFiles(this.#changes);
     return [...this.#notKept, ...refusedOf(this.#changes, outcomes)];
@@ -118,36 +136,51 @@ export class IncomingChanges {
   async abandon(): Promise<void> {
     const arriving = this.#arriving;
     this.#arriving = null;
-    await arriving?.content.abandon();
-    await Promise.allSettled(this.#storing);
+    if (arriving?.content instanceof ArrivingContent) await arriving.content.abandon();
   }
 
-  async #begin(change: Arriving["change"]): Promise<void> {
-    const known = (await this.#workspace.contentKeys([change.sha256])).length > 0;
-    const key = known ? null : await keyFor(this.#workspace);
-    if (key !== null)
-      this.#arriving = { change, content: new ArrivingContent(this.#bucket, this.#workspace, key) };
-    this.#changes.push({ ...change, key, expected: null });
+  async #begin(write: Write): Promise<void> {
+    this.#changes.push(write);
+    if (write.size <= SMALL_BYTES) {
+      const small = { write, content: new Gathered() };
+      this.#small.push(small);
+      this.#arriving = small;
+      return;
+    }
+    const [known] = await this.#workspace.contents([write.sha256]);
+    if (known !== null) return;
+    write.key = await keyFor(this.#workspace);
+    this.#arriving = { write, content: new ArrivingContent(this.#bucket, this.#workspace, write.key) };
   }
 
-  /** Ends the content that was arriving. If it is small, it may still have to be stored. */
+  /** Ends the content that was arriving. */
   async #arrived(): Promise<void> {
     const arriving = this.#arriving;
-    if (arriving === null) return;
     this.#arriving = null;
-    const stored = whole(arriving);
-    if (arriving.change.size > SMALL_BYTES) return stored;
-    // A failure is thrown by the call that waits for it.
-    stored.catch(() => {});
-    this.#storing.push(stored);
-    if (this.#storing.length >= MOST_STORING) await this.#storing.shift();
+    if (arriving?.content instanceof ArrivingContent) {
+      const { sha256, size } = await arriving.content.end();
+      if (sha256 !== arriving.write.sha256 || size !== arriving.write.size) throw isAnother();
+    }
+    if (this.#held >= BYTES_AT_ONCE) await this.#store();
+  }
+
+  /** Stores the small contents that have arrived. */
+  async #store(): Promise<void> {
+    const small = this.#small.splice(0);
+    this.#held = 0;
+    if (small.length === 0) return;
+    const contents = await Promise.all(small.map(wholeOf));
+    const keys = await this.#workspace.storeSmall(contents);
+    for (const [index, { write }] of small.entries()) write.key = keys[index] ?? null;
   }
 }
 
-/** Stores the rest of a content. @throws RunnerProtocolError if it does not match its description */
-async function whole({ change, content }: Arriving): Promise<void> {
-  const { sha256, size } = await content.end();
-  if (sha256 !== change.sha256 || size !== change.size) {
-    throw new RunnerProtocolError({ reason: "a changed file is not what it was said to be" });
-  }
+/** @throws RunnerProtocolError if the content does not match its description */
+async function wholeOf({ write, content }: Small): Promise<SmallContent> {
+  const whole = content.take();
+  if ((await sha256(whole)) !== write.sha256) throw isAnother();
+  return { sha256: write.sha256, base64: toBase64(whole) };
 }
+
+const isAnother = (): HullError =>
+  new RunnerProtocolError({ reason: "a changed file is not what it was said to be" });

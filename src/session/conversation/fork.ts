@@ -11,7 +11,7 @@ import { SessionExists } from "../../errors/session.ts";
 import { Internal } from "../../errors.ts";
 import { readText, sendText } from "../../run/long-text.ts";
 import { sessionObject } from "../../run/session-client.ts";
-import { allFiles } from "../../run/workspace/access.ts";
+import { allContents, allFiles } from "../../run/workspace/access.ts";
 import type { VersionRow } from "./artifacts.ts";
 import type { Adopted, ForkCall, ForkStep, LongText } from "./rpc.ts";
 import type { ForkedFile, SessionFiles } from "./session-files.ts";
@@ -20,7 +20,7 @@ import type { ConversationStore, SessionRow } from "./store.ts";
 import { countListed, headOf } from "./visible.ts";
 
 /** Limits of one step. Each step is one call, so the platform's limits for a call apply to it. */
-const FILES_OF_STEP = { items: 200, bytes: 64 * 1024 * 1024 };
+const FILES_OF_STEP = { items: 200, bytes: 8 * 1024 * 1024 };
 const ARTIFACTS_OF_STEP = { items: Number.POSITIVE_INFINITY, bytes: 1024 * 1024 };
 /** Hull removes an unfinished fork after this long without progress, in ms. */
 const GIVEN_UP_MS = 10 * 60_000;
@@ -89,10 +89,13 @@ export async function forkInto({ env, log, files }: Parent, row: SessionRow, for
   for (const artifacts of steps(artifactsOf(log, made), ARTIFACTS_OF_STEP, sizeOf))
     await send(more, { artifacts });
   for (const step of steps(listed, FILES_OF_STEP, ({ size }) => size)) {
-    const keys = new Map(
-      (await files.contentKeys(step.map(({ sha256 }) => sha256))).map(({ sha256, key }) => [sha256, key]),
-    );
-    await send(more, { files: step.map((file) => ({ ...file, from: keys.get(file.sha256) ?? "" })) });
+    const contents = new Map<string, Pick<ForkedFile, "from" | "base64">>();
+    const digests = step.map(({ sha256 }) => sha256);
+    for await (const { sha256, content } of allContents(files, digests)) {
+      const { key: from = "", ...small } = content ?? {};
+      contents.set(sha256, { from, ...small });
+    }
+    await send(more, { files: step.map((file) => ({ ...file, from: "", ...contents.get(file.sha256) })) });
   }
   await send({ first: false, end }, {});
 }

@@ -207,10 +207,11 @@ function conversationHandlers(conversation: Conversation): Handlers<Conversation
     findFile: within((asked) => files.findFile(...asked)),
     beginFile: within((asked) => files.beginFile(...asked)),
     noteUpload: within((asked) => files.noteUpload(...asked)),
+    storeSmall: within((asked) => files.storeSmall(...asked)),
     // Not `within`: if the session was removed, the contents stored for these changes must be removed too.
     changeFiles: (asked) => files.changeFiles(...asked),
     workspaceVersion: within((asked) => files.workspaceVersion(...asked)),
     workspaceManifest: within((asked) => files.workspaceManifest(...asked)),
-    contentKeys: within((asked) => files.contentKeys(...asked)),
+    contents: within((asked) => files.contents(...asked)),
   };
 }

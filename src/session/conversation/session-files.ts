@@ -8,6 +8,8 @@ import type {
   FileChange,
   FileIntent,
   Outcome,
+  SmallContent,
+  StoredContent,
   WorkspaceAccess,
   WorkspaceFile,
 } from "../../run/workspace/access.ts";
@@ -21,8 +23,8 @@ const COPIES = 3;
 /** The session notes its last use at most once in this many ms. */
 const USE_NOTED_MS = 10_000;
 
-/** A file of another session, with the R2 key of its content there. */
-export interface ForkedFile extends WorkspaceFile {
+/** A file of another session, with its content there; `from`: the R2 key. */
+export interface ForkedFile extends WorkspaceFile, Pick<StoredContent, "base64"> {
   from: string;
 }
 
@@ -82,6 +84,10 @@ export class SessionFiles implements WorkspaceAccess {
     this.#workspace().noteUpload(key, uploadId);
   }
 
+  async storeSmall(contents: readonly SmallContent[]) {
+    return this.#changed((workspace) => workspace.store(contents));
+  }
+
   /**
    * Changes files. If the session was removed meanwhile, removes the contents stored for the changes.
    * @throws CallNotFound
@@ -105,8 +111,8 @@ export class SessionFiles implements WorkspaceAccess {
     return (await this.#prepared()).manifest();
   }
 
-  async contentKeys(digests: readonly string[]) {
-    return this.#changed((workspace) => workspace.keys(digests));
+  async contents(digests: readonly string[]) {
+    return this.#changed((workspace) => workspace.contents(digests));
   }
 
   /** Removes contents that are no longer needed. */
@@ -123,8 +129,16 @@ export class SessionFiles implements WorkspaceAccess {
     const { FILES } = this.#options.env;
     const workspace = this.#of(row);
     const keys = new Map<string, string>();
-    const wanted = new Map(files.map((file) => [file.sha256, file.from]));
-    for (const { sha256 } of workspace.keys([...wanted.keys()])) wanted.delete(sha256);
+    const small = new Map<string, SmallContent>();
+    const wanted = new Map<string, string>();
+    for (const { sha256, base64, from } of files) {
+      if (base64 === undefined) wanted.set(sha256, from);
+      else small.set(sha256, { sha256, base64 });
+    }
+    const stored = workspace.store([...small.values()]);
+    for (const [index, sha256] of [...small.keys()].entries()) keys.set(sha256, stored[index] ?? "");
+    const there = workspace.contents([...wanted.keys()]);
+    for (const [index, sha256] of [...wanted.keys()].entries()) if (there[index]) wanted.delete(sha256);
     const left = wanted.entries();
     const copy = async (): Promise<boolean> => {
       for (const [sha256, from] of left) {

@@ -80,10 +80,11 @@ export function runFiles(
     findFile: async (path) => workspace.find(path),
     beginFile: async (intent) => workspace.begin(intent),
     noteUpload: async (key, uploadId) => workspace.noteUpload(key, uploadId),
+    storeSmall: async (contents) => workspace.store(contents),
     changeFiles: async (changes) => workspace.change(changes),
     workspaceVersion: async () => workspace.version(),
     workspaceManifest: async () => workspace.manifest(),
-    contentKeys: async (digests) => workspace.keys(digests),
+    contents: async (digests) => workspace.contents(digests),
   };
 }
 

@@ -1,7 +1,10 @@
 /**
- * Which R2 objects hold the contents of a workspace; each content is stored once. A key is noted before anything is
+ * Which R2 objects hold the contents of a workspace; each content is stored once. The row of a small content holds the
+ * content itself instead. A key is noted before anything is
  * stored under it. An object stays for a while after its last file is gone, so that readers can finish.
  */
+import { fromBase64, toBase64 } from "../../bytes.ts";
+import type { SmallContent, StoredContent } from "../../run/workspace/access.ts";
 import { abortUploads, removeBelow, type StoredUpload } from "../r2-objects.ts";
 import { select } from "../sql.ts";
 
@@ -38,6 +41,21 @@ export class Contents {
       "INSERT INTO workspace_object (key, state, due_at) VALUES (?, 'incoming', ?)",
       key,
       now + USE_MS,
+    );
+    return key;
+  }
+
+  /** Stores a small content; returns its key, or `null` if it is there already. */
+  store({ sha256, base64 }: SmallContent, now: number): string | null {
+    if (this.use(sha256, now) !== null) return null;
+    if (!this.#hasBytes) this.#sql.exec("ALTER TABLE workspace_object ADD COLUMN bytes BLOB");
+    const key = `${this.#prefix}${crypto.randomUUID()}`;
+    this.#sql.exec(
+      `INSERT INTO workspace_object (key, state, sha256, due_at, bytes) VALUES (?, 'incoming', ?, ?, ?)`,
+      key,
+      sha256,
+      now + USE_MS,
+      fromBase64(base64),
     );
     return key;
   }
@@ -104,6 +122,15 @@ export class Contents {
     return key;
   }
 
+  /** A content, kept for a while; `null`: it is missing. */
+  find(sha256: string, now: number): StoredContent | null {
+    const key = this.use(sha256, now);
+    if (key === null || !this.#hasBytes) return key === null ? null : { key };
+    const query = "SELECT bytes FROM workspace_object WHERE key = ?";
+    const [row] = select<{ bytes: ArrayBuffer | null }>(this.#sql, query, key);
+    return row?.bytes ? { key, base64: toBase64(new Uint8Array(row.bytes)) } : { key };
+  }
+
   /** The time of the next removal, in Unix ms. */
   due(): number | null {
     return this.#sql
@@ -128,6 +155,12 @@ export class Contents {
     const query = "SELECT key, upload_id FROM workspace_object WHERE upload_id IS NOT NULL";
     await abortUploads(this.#bucket, select(this.#sql, query));
     await removeBelow(this.#bucket, this.#prefix);
+  }
+
+  /** Whether there is the column for small contents, which tables of earlier versions of Hull lack. */
+  get #hasBytes(): boolean {
+    const query = "SELECT 1 FROM pragma_table_info('workspace_object') WHERE name = 'bytes'";
+    return select(this.#sql, query).length > 0;
   }
 
   #find(sha256: string): string | null {

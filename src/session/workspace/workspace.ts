@@ -1,16 +1,19 @@
 /**
- * A session's files: the manifest in the object's SQLite, contents in R2. A change is made only after its content is
+ * A session's files: the manifest and small contents in the object's SQLite, other contents in R2. A change is made only after its content is
  * stored, and all changes of one call become visible together. Of two writers the later one wins, unless its change has
  * a condition.
  */
 
-import type {
-  FileChange,
-  FileIntent,
-  Manifest,
-  Outcome,
-  Refusal,
-  WorkspaceFile,
+import {
+  type FileChange,
+  type FileIntent,
+  firstContents,
+  type Manifest,
+  type Outcome,
+  type Refusal,
+  type SmallContent,
+  type StoredContent,
+  type WorkspaceFile,
 } from "../../run/workspace/access.ts";
 import { madeBy, writeRefusal } from "../../run/workspace/write-rules.ts";
 import { WORKSPACE_LIMITS } from "../../tool/workspace-path.ts";
@@ -94,10 +97,10 @@ export class Workspace {
     return select<Row>(this.#sql, query, after ?? "", limit).map(fileOf);
   }
 
-  find(path: string): (WorkspaceFile & { key: string }) | null {
+  find(path: string): (WorkspaceFile & StoredContent) | null {
     const file = this.#exists ? this.#row(path) : null;
-    const key = file === null ? null : this.#contents.use(file.sha256, this.#now());
-    return file === null || key === null ? null : { ...file, key };
+    const content = file === null ? null : this.#contents.find(file.sha256, this.#now());
+    return file === null || content === null ? null : { ...file, ...content };
   }
 
   /** Gives out a key for an upload, or refuses early what `change` would refuse. `change` checks again. */
@@ -109,6 +112,15 @@ export class Workspace {
 
   noteUpload(key: string, uploadId: string): void {
     if (this.#exists) this.#contents.noteUpload(key, uploadId);
+  }
+
+  /** Stores small contents; returns the key of each, or `null` if the workspace has it already. */
+  store(contents: readonly SmallContent[]): (string | null)[] {
+    this.#create();
+    const now = this.#now();
+    return this.#host.storage.transactionSync(() =>
+      contents.map((content) => this.#contents.store(content, now)),
+    );
   }
 
   /** Makes changes in order; returns an outcome for each. A refused change does not affect the others. */
@@ -151,14 +163,11 @@ export class Workspace {
     return { id, version, files: rows.map(fileOf).map(({ version: _, ...file }) => file) };
   }
 
-  /** R2 keys of contents, which are protected from removal for a while. Missing contents are left out. */
-  keys(digests: readonly string[]): { sha256: string; key: string }[] {
-    if (!this.#exists) return [];
+  /** As many contents as go into one answer, protected from removal for a while; `null` for a missing one. */
+  contents(digests: readonly string[]): (StoredContent | null)[] {
+    if (!this.#exists) return digests.map(() => null);
     const now = this.#now();
-    return digests.flatMap((sha256) => {
-      const key = this.#contents.use(sha256, now);
-      return key === null ? [] : [{ sha256, key }];
-    });
+    return firstContents(digests, (sha256) => this.#contents.find(sha256, now));
   }
 
   /** Number of files. */

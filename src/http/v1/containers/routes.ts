@@ -27,7 +27,7 @@ import { formParts } from "../../form.ts";
 import { isForm } from "../../media-type.ts";
 import { vendorBody } from "../../operations.ts";
 import { jsonNow, pageLimit } from "../../page.ts";
-import { answerBytes, openStored } from "../../representation.ts";
+import { answerBytes, openFile } from "../../representation.ts";
 import type { Params } from "../../routes.ts";
 import { MAX_FILE_BYTES, refusalOf } from "../../sessions/files.ts";
 import { ascendingOf, namedIn, openaiPage, pageWithin } from "../lists.ts";
@@ -188,11 +188,11 @@ export async function deleteContainerFile(context: RequestContext, params: Param
 /** `GET /v1/containers/:id/files/:file/content`: the bytes, whole or a range of them. */
 export async function getContainerFileContent(context: RequestContext, params: Params): Promise<Response> {
   const { found } = await fileOf(context, params);
-  const { path, key, size, sha256 } = found;
+  const { path, size, sha256 } = found;
   return answerBytes(context, {
     size,
     etag: `"${sha256}"`,
     headers: fileHeaders(mediaTypeOf(path), path.slice(path.lastIndexOf("/") + 1)),
-    open: openStored(context.env.FILES, key),
+    open: openFile(context.env.FILES, found),
   });
 }
