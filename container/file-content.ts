@@ -1,6 +1,6 @@
 /** Reads files that processes may change at any moment, and detects changes. */
 import { createHash } from "node:crypto";
-import type { BigIntStats } from "node:fs";
+import { type BigIntStats, readSync } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import { MAX_FRAME_BYTES } from "../src/tool/protocol.ts";
 
@@ -37,10 +37,16 @@ export async function* pieces(
 ): AsyncGenerator<Uint8Array, void> {
   const buffer = Buffer.allocUnsafe(Math.min(MAX_FRAME_BYTES, size));
   for (let at = 0; at < size; ) {
-    const { bytesRead } = await file.read(buffer, 0, Math.min(buffer.length, size - at), at);
+    const length = Math.min(buffer.length, size - at);
+    // Most files are no longer than the first piece, and a thread would take longer than the read.
+    const bytesRead =
+      at === 0
+        ? readSync(file.fd, buffer, 0, length, at)
+        : (await file.read(buffer, 0, length, at)).bytesRead;
     if (bytesRead === 0 && size === Number.POSITIVE_INFINITY) return;
     if (bytesRead === 0) throw new RangeError("a file shrank while it was read");
     yield buffer.subarray(0, bytesRead);
+    if (bytesRead < length && size === Number.POSITIVE_INFINITY) return;
     at += bytesRead;
   }
 }

@@ -57,7 +57,7 @@ export async function sendOutputs(
 
 /** Opens a regular, non-empty file; null for anything else. What is not UTF-8 in its name becomes U+FFFD. */
 async function openOutput(tree: Tree, path: string, name: Buffer): Promise<OutputFile | null> {
-  const handle = await unlessDenied(tree.read(path, name));
+  const handle = await unlessDenied(() => tree.read(path, name));
   if (handle === null || handle === "denied") return null;
   const { size } = await handle.stat();
   if (size > 0) return { filename: name.toString(), size, handle };

@@ -3,13 +3,29 @@
  * through the open folder (on Linux, `/proc/self/fd/<n>/<name>`), without following symlinks. So whatever a process puts
  * in the way, the runner reads, writes and removes nothing outside. On other systems, where processes run as the
  * developer, it reaches entries by paths.
+ *
+ * Single entries are opened, looked at, moved and removed synchronously: passing such a call to a thread costs more than the
+ * call itself. Whatever handles many entries lets other work of the runner go on in between.
  */
 
 import { randomBytes } from "node:crypto";
 import type { BigIntStats } from "node:fs";
-import { constants } from "node:fs";
-import { chmod, type FileHandle, lstat, mkdir, open, readdir, rename, rmdir, unlink } from "node:fs/promises";
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  fchmodSync,
+  fstatSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmdirSync,
+  unlinkSync,
+} from "node:fs";
+import { type FileHandle, open, readdir } from "node:fs/promises";
 import { basename, dirname } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { utf8OrNull } from "../src/bytes.ts";
 import { WORKSPACE_LIMITS } from "../src/tool/workspace-path.ts";
 import { codeOf } from "./log.ts";
@@ -20,6 +36,9 @@ const FILE = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 /** Deeper folders are ignored: each level needs an open file. */
 const MAX_DEPTH = WORKSPACE_LIMITS.depth;
+
+/** How many entries to handle before other work gets its turn. */
+const AT_ONCE = 50;
 
 /** A process replaced a folder. */
 class SwappedFolder extends Error {
@@ -35,16 +54,16 @@ interface Entry {
 }
 
 class Folder {
-  readonly #handle: FileHandle;
+  readonly #fd: number;
   readonly #base: string;
 
-  constructor(handle: FileHandle, path: string | Buffer) {
-    this.#handle = handle;
-    this.#base = process.platform === "linux" ? `/proc/self/fd/${handle.fd}` : String(path);
+  constructor(fd: number, path: string | Buffer) {
+    this.#fd = fd;
+    this.#base = process.platform === "linux" ? `/proc/self/fd/${fd}` : String(path);
   }
 
-  static async open(path: string | Buffer): Promise<Folder> {
-    return new Folder(await open(path, FOLDER), path);
+  static open(path: string | Buffer): Folder {
+    return new Folder(openSync(path, FOLDER), path);
   }
 
   at(name: string | Buffer): Buffer {
@@ -55,22 +74,30 @@ class Folder {
     return readdir(`${this.#base}/.`, { encoding: "buffer" });
   }
 
-  /** Gives this process the right to change the entry's content, if it owns the entry. */
-  async permit(): Promise<void> {
-    const { mode, uid } = await this.#handle.stat();
-    if ((mode & 0o700) !== 0o700 && uid === process.getuid?.()) await this.#handle.chmod(mode | 0o700);
+  /** The names in it, with turns for other work in between. */
+  async *namesInTurn(): AsyncGenerator<Buffer, void> {
+    for (const [index, name] of (await this.names()).entries()) {
+      if (index % AT_ONCE === AT_ONCE - 1) await setImmediate();
+      yield name;
+    }
   }
 
-  close(): Promise<void> {
-    return this.#handle.close();
+  /** Gives this process the right to change the entry's content, if it owns the entry. */
+  permit(): void {
+    const { mode, uid } = fstatSync(this.#fd);
+    if ((mode & 0o700) !== 0o700 && uid === process.getuid?.()) fchmodSync(this.#fd, mode | 0o700);
+  }
+
+  close(): void {
+    closeSync(this.#fd);
   }
 }
 
 export class Tree {
   readonly #root: string;
   readonly #folderMode: number;
-  readonly #openFolder: (path: string | Buffer) => Promise<Folder | null>;
-  readonly #look: (parent: Folder, name: Buffer) => Promise<BigIntStats | null>;
+  readonly #openFolder: (path: string | Buffer) => Folder | null;
+  readonly #look: (parent: Folder, name: Buffer) => BigIntStats | null;
 
   /**
    * @param group the group of processes that run with another uid. Without one they have the runner's, and the tree
@@ -79,7 +106,7 @@ export class Tree {
   constructor(root: string, group: number | null) {
     this.#root = root;
     this.#folderMode = group === null ? 0o700 : 0o2770;
-    this.#openFolder = group === null ? openOwnFolder : (path) => found(Folder.open(path));
+    this.#openFolder = group === null ? openOwnFolder : (path) => found(() => Folder.open(path));
     this.#look = group === null ? lookAtOwn : lookAt;
   }
 
@@ -96,14 +123,14 @@ export class Tree {
       shown: string,
       depth: number,
     ): AsyncGenerator<Entry | null, void> {
-      for (const bytes of await folder.names()) {
+      for await (const bytes of folder.namesInTurn()) {
         const name = utf8OrNull(bytes);
         if (name !== null && passesOver(name)) continue;
         const here = {
           path: path === null || name === null ? null : path + name,
           shown: shown + bytes.toString(),
         };
-        const stats = await look(folder, bytes);
+        const stats = look(folder, bytes);
         if (stats === null) continue;
         seen += 1;
         if (seen > most) {
@@ -111,7 +138,7 @@ export class Tree {
           return;
         }
         const enters = stats.isDirectory() && depth < MAX_DEPTH;
-        const inner = enters ? await unlessDenied(openFolder(folder.at(bytes))) : "denied";
+        const inner = enters ? await unlessDenied(() => openFolder(folder.at(bytes))) : "denied";
         if (inner === null) continue;
         if (inner === "denied") {
           yield { ...here, stats };
@@ -120,16 +147,16 @@ export class Tree {
         try {
           yield* walk(inner, here.path === null ? null : `${here.path}/`, `${here.shown}/`, depth + 1);
         } finally {
-          await inner.close();
+          inner.close();
         }
         if (seen > most) return;
       }
     };
-    const root = await this.#openRoot();
+    const root = this.#openRoot();
     try {
       yield* walk(root, "", "", 0);
     } finally {
-      await root.close();
+      root.close();
     }
   }
 
@@ -157,13 +184,13 @@ export class Tree {
   async read(path: string, bytes?: Buffer): Promise<FileHandle | null> {
     return this.#inFolder(path, this.#openFolder, async (folder, name) => {
       const entry = bytes ?? Buffer.from(name);
-      const handle = await found(open(folder.at(entry), FILE)).catch(async (error: unknown) => {
+      const handle = await foundLater(open(folder.at(entry), FILE)).catch((error: unknown) => {
         if (codeOf(error) !== "EACCES") throw error;
         // Gives back the permission, if this process may.
-        await this.#look(folder, entry);
-        return found(open(folder.at(entry), FILE));
+        this.#look(folder, entry);
+        return foundLater(open(folder.at(entry), FILE));
       });
-      if (handle === null || (await handle.stat()).isFile()) return handle;
+      if (handle === null || fstatSync(handle.fd).isFile()) return handle;
       await handle.close();
       return null;
     });
@@ -178,18 +205,18 @@ export class Tree {
       path,
       (at) => this.#makeFolder(at),
       async (folder, name) => {
-        const old = await found(lstat(folder.at(name)));
+        const old = found(() => lstatSync(folder.at(name)));
         if (old?.isDirectory()) await removeIn(folder, name);
-        await rename(from, folder.at(name));
-        return found(lstat(folder.at(name), { bigint: true }));
+        renameSync(from, folder.at(name));
+        return lookAt(folder, name);
       },
     );
   }
 
   /** Removes anything but a folder, and the folders above it that are then empty. */
   async remove(path: string): Promise<void> {
-    await this.#inFolder(path, this.#openFolder, async (folder, name) => {
-      await found(unlink(folder.at(name)));
+    await this.#inFolder(path, this.#openFolder, (folder, name) => {
+      found(() => unlinkSync(folder.at(name)));
       return null;
     });
     const above = path.lastIndexOf("/");
@@ -197,9 +224,13 @@ export class Tree {
   }
 
   async #removeIfEmpty(path: string): Promise<void> {
-    const gone = await this.#inFolder(path, this.#openFolder, async (folder, name) => {
-      await rmdir(folder.at(name)).catch(() => {});
-      return (await found(lstat(folder.at(name)))) === null;
+    const gone = await this.#inFolder(path, this.#openFolder, (folder, name) => {
+      try {
+        rmdirSync(folder.at(name));
+      } catch {
+        // It is not empty, or gone.
+      }
+      return lookAt(folder, name) === null;
     });
     const above = path.lastIndexOf("/");
     if (gone === true && above > 0) await this.#removeIfEmpty(path.slice(0, above));
@@ -211,79 +242,79 @@ export class Tree {
     isStray: (path: string | null, stats: BigIntStats) => boolean,
   ): Promise<void> {
     const walk = async (folder: Folder, path: string | null, depth: number): Promise<void> => {
-      for (const bytes of await folder.names()) {
+      for await (const bytes of folder.namesInTurn()) {
         const name = utf8OrNull(bytes);
         if (name !== null && passesOver(name)) continue;
         const here = path === null || name === null ? null : path + name;
-        const stats = await found(lstat(folder.at(bytes), { bigint: true }));
+        const stats = lookAt(folder, bytes);
         if (stats === null) continue;
         if (!stats.isDirectory()) {
-          if (isStray(here, stats)) await found(unlink(folder.at(bytes)));
+          if (isStray(here, stats)) found(() => unlinkSync(folder.at(bytes)));
         } else if (here === null || depth >= MAX_DEPTH) await removeIn(folder, bytes);
         else {
-          const inner = await unlessDenied(this.#openFolder(folder.at(bytes)));
+          const inner = await unlessDenied(() => this.#openFolder(folder.at(bytes)));
           if (inner === null || inner === "denied") continue;
           try {
             await walk(inner, `${here}/`, depth + 1);
           } finally {
-            await inner.close();
+            inner.close();
           }
         }
       }
     };
-    const root = await this.#openRoot();
+    const root = this.#openRoot();
     try {
       await walk(root, "", 0);
     } finally {
-      await root.close();
+      root.close();
     }
   }
 
   /** With the runner's uid, a process can also remove or replace the root. */
-  #openRoot(): Promise<Folder> {
+  #openRoot(): Folder {
     return this.#makeFolder(Buffer.from(this.#root));
   }
 
   /** Opens a folder. If it is missing, makes it, and replaces another entry in its place. */
-  async #makeFolder(path: Buffer): Promise<Folder> {
-    const folder = await this.#openFolder(path);
+  #makeFolder(path: Buffer): Folder {
+    const folder = this.#openFolder(path);
     if (folder !== null) return folder;
-    await found(unlink(path));
-    await mkdir(path, this.#folderMode);
+    found(() => unlinkSync(path));
+    mkdirSync(path, this.#folderMode);
     return Folder.open(path);
   }
 
   /** Goes to the folder of a path. @param enter opens each folder on the way; null: there is none */
   async #inFolder<T>(
     path: string,
-    enter: (path: Buffer) => Promise<Folder | null>,
-    work: (folder: Folder, name: string) => Promise<T | null>,
+    enter: (path: Buffer) => Folder | null,
+    work: (folder: Folder, name: string) => Promise<T | null> | T | null,
   ): Promise<T | null> {
     const names = path.split("/");
     const last = names.pop() ?? "";
-    let folder = await this.#openRoot();
+    let folder = this.#openRoot();
     try {
       for (const name of names) {
-        const next = await enter(folder.at(name));
+        const next = enter(folder.at(name));
         if (next === null) return null;
-        await folder.close();
+        folder.close();
         folder = next;
       }
       return await work(folder, last);
     } finally {
-      await folder.close();
+      folder.close();
     }
   }
 }
 
 /** Removes a file, or a folder with all its content, wherever its links lead. Nobody else may change its parent. */
 export async function removeTree(path: string): Promise<void> {
-  const parent = await found(Folder.open(dirname(path)));
+  const parent = found(() => Folder.open(dirname(path)));
   if (parent === null) return;
   try {
     await removeIn(parent, basename(path));
   } finally {
-    await parent.close();
+    parent.close();
   }
 }
 
@@ -292,15 +323,15 @@ export async function removeTree(path: string): Promise<void> {
  * and no path is too long.
  */
 async function removeIn(parent: Folder, name: string | Buffer): Promise<void> {
-  if (await removedFile(parent, name)) return;
-  const top = await openOwnFolder(parent.at(name));
+  if (removedFile(parent, name)) return;
+  const top = openOwnFolder(parent.at(name));
   if (top === null) return;
   try {
     do {
-      for (const inner of await top.names()) if (!(await removedFile(top, inner))) await liftOut(top, inner);
-    } while (!(await removedFolder(parent, name)));
+      for await (const inner of top.namesInTurn()) if (!removedFile(top, inner)) await liftOut(top, inner);
+    } while (!removedFolder(parent, name));
   } finally {
-    await top.close();
+    top.close();
   }
 }
 
@@ -309,65 +340,65 @@ async function removeIn(parent: Folder, name: string | Buffer): Promise<void> {
  * meanwhile.
  */
 async function liftOut(top: Folder, name: Buffer): Promise<void> {
-  const folder = await openOwnFolder(top.at(name));
+  const folder = openOwnFolder(top.at(name));
   if (folder === null) return;
   try {
-    for (const inner of await folder.names()) {
-      if (await removedFile(folder, inner)) continue;
+    for await (const inner of folder.namesInTurn()) {
+      if (removedFile(folder, inner)) continue;
       // Moving a folder also writes to the folder itself, since its entry `..` names its parent.
-      await (await openOwnFolder(folder.at(inner)))?.close();
-      await found(rename(folder.at(inner), top.at(randomBytes(16).toString("hex"))));
+      openOwnFolder(folder.at(inner))?.close();
+      found(() => renameSync(folder.at(inner), top.at(randomBytes(16).toString("hex"))));
     }
   } finally {
-    await folder.close();
+    folder.close();
   }
-  await removedFolder(top, name);
+  removedFolder(top, name);
 }
 
 /** Opens a folder, for changes too, even if its owner has removed all permissions; null if there is none. */
-async function openOwnFolder(path: string | Buffer): Promise<Folder | null> {
+function openOwnFolder(path: string | Buffer): Folder | null {
   try {
-    const folder = await found(Folder.open(path));
-    await folder?.permit();
+    const folder = found(() => Folder.open(path));
+    folder?.permit();
     return folder;
   } catch (error) {
     if (codeOf(error) !== "EACCES") throw error;
     // The folder can only belong to this uid.
-    await chmod(path, 0o700);
-    return found(Folder.open(path));
+    chmodSync(path, 0o700);
+    return found(() => Folder.open(path));
   }
 }
 
-const lookAt = (parent: Folder, name: Buffer): Promise<BigIntStats | null> =>
-  found(lstat(parent.at(name), { bigint: true }));
+const lookAt = (parent: Folder, name: string | Buffer): BigIntStats | null =>
+  found(() => lstatSync(parent.at(name), { bigint: true }));
 
 /** The stats of an entry; the owner of a file can read and write it then, unless it has a second name. */
-async function lookAtOwn(parent: Folder, name: Buffer): Promise<BigIntStats | null> {
-  const stats = await lookAt(parent, name);
+function lookAtOwn(parent: Folder, name: Buffer): BigIntStats | null {
+  const stats = lookAt(parent, name);
   if (!stats?.isFile() || stats.nlink > 1n || Number(stats.uid) !== process.getuid?.()) return stats;
   const mode = Number(stats.mode) & 0o777;
   if ((mode & 0o600) === 0o600) return stats;
-  await found(chmod(parent.at(name), mode | 0o600));
+  found(() => chmodSync(parent.at(name), mode | 0o600));
   return lookAt(parent, name);
 }
 
 /** Removes the entry unless it is a folder; returns whether it did. */
-async function removedFile(folder: Folder, name: string | Buffer): Promise<boolean> {
+function removedFile(folder: Folder, name: string | Buffer): boolean {
   try {
-    await unlink(folder.at(name));
+    unlinkSync(folder.at(name));
     return true;
   } catch (error) {
     if (codeOf(error) === "ENOENT") return true;
-    const stats = await found(lstat(folder.at(name)));
+    const stats = lookAt(folder, name);
     if (stats === null || stats.isDirectory()) return stats === null;
     throw error;
   }
 }
 
 /** Removes the folder if it is empty; returns whether it did. */
-async function removedFolder(parent: Folder, name: string | Buffer): Promise<boolean> {
+function removedFolder(parent: Folder, name: string | Buffer): boolean {
   try {
-    await found(rmdir(parent.at(name)));
+    found(() => rmdirSync(parent.at(name)));
     return true;
   } catch (error) {
     if (codeOf(error) === "ENOTEMPTY") return false;
@@ -376,21 +407,30 @@ async function removedFolder(parent: Folder, name: string | Buffer): Promise<boo
 }
 
 /** `denied` for an entry of a user who keeps it from the runner. */
-export async function unlessDenied<T>(work: Promise<T>): Promise<T | "denied"> {
+export async function unlessDenied<T>(work: () => Promise<T> | T): Promise<T | "denied"> {
   try {
-    return await work;
+    return await work();
   } catch (error) {
     if (["EACCES", "EPERM"].includes(codeOf(error) ?? "")) return "denied";
     throw error;
   }
 }
 
-/** `null` for an entry that is missing or of another kind; both can happen at any moment. */
-async function found<T>(work: Promise<T>): Promise<T | null> {
+/** The codes for an entry that is missing or of another kind; both can happen at any moment. */
+const MISSING = ["ENOENT", "ENOTDIR", "ELOOP", "EISDIR", "ENXIO"];
+
+/** `null` for such an entry. */
+function found<T>(work: () => T): T | null {
   try {
-    return await work;
+    return work();
   } catch (error) {
-    if (["ENOENT", "ENOTDIR", "ELOOP", "EISDIR", "ENXIO"].includes(codeOf(error) ?? "")) return null;
+    if (MISSING.includes(codeOf(error) ?? "")) return null;
     throw error;
   }
 }
+
+const foundLater = <T>(work: Promise<T>): Promise<T | null> =>
+  work.catch((error: unknown) => {
+    if (MISSING.includes(codeOf(error) ?? "")) return null;
+    throw error;
+  });

@@ -2,9 +2,12 @@
  * Sessions' folders by id. The runner makes a folder when an execution needs it, shares it among the session's
  * executions, and removes it after a long time without use.
  */
+import { randomUUID } from "node:crypto";
 import { statfsSync } from "node:fs";
+import { rename } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
+import { setTimeout } from "node:timers/promises";
 import { bytesWithin } from "../src/bytes.ts";
 import {
   FRAME,
@@ -25,6 +28,8 @@ const MAX_MANIFEST_BYTES = 16 * 1024 * 1024;
 /** A folder is removed after this long without an execution, even if there is room. */
 const IDLE_MS = 1_800_000;
 const EXPIRY_INTERVAL_MS = 60_000;
+/** How long the end of the runner waits for the removal of its folders. */
+const CLOSE_MS = 1000;
 /** While the disk has less room, unused folders go too: files that stay behind (`staysBehind`) are not counted. */
 const LEAST_FREE_BYTES = 512 * 1024 * 1024;
 
@@ -47,9 +52,12 @@ export class Workspaces {
     this.#openTree = openTree;
   }
 
-  /** Makes the root and removes what an earlier runner left: sessions' files are stored elsewhere. */
+  /** Makes the root. What an earlier runner left is removed meanwhile: sessions' files are stored elsewhere. */
   async prepare(): Promise<void> {
-    await this.#removeAll(this.#root);
+    const old = `${this.#root}.old`;
+    await makeFolder(old, null);
+    await rename(this.#root, join(old, randomUUID())).catch(() => {});
+    void this.#removeAll(old);
     await makeFolder(this.#root, this.#group);
     this.#expiry = setInterval(() => this.#expire(), EXPIRY_INTERVAL_MS).unref();
   }
@@ -110,11 +118,11 @@ export class Workspaces {
     });
   }
 
-  /** Removes everything, and resolves when done. */
+  /** Removes what it can within a short time. The next runner removes the rest. */
   async close(): Promise<void> {
     clearInterval(this.#expiry);
-    await Promise.all(this.#removals.values());
-    await this.#removeAll(this.#root);
+    const removed = Promise.all([...this.#removals.values(), this.#removeAll(this.#root)]);
+    await Promise.race([removed, setTimeout(CLOSE_MS)]);
   }
 
   async #at<T>(id: string, work: (workspace: Workspace) => Promise<T>): Promise<T> {
