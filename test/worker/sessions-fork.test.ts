@@ -313,10 +313,10 @@ function steps() {
   return { SESSIONS, seen };
 }
 
-it("a step of a fork has files of at most 64 MiB, and one that is larger has a step of its own", async () => {
+it("a step of a fork has files of at most 8 MiB, and one that is larger has a step of its own", async () => {
   const { SESSIONS, seen } = steps();
   const MIB = 1024 * 1024;
-  const sizes = { a: 30, b: 34, c: 30, d: 35, e: 1, f: 100, g: 1 };
+  const sizes = { a: 3, b: 5, c: 5, d: 4, e: 1, f: 20, g: 1 };
   await inWorld({ replies: [], env: { SESSIONS } }, async (world) => {
     await world.open();
     const { byRun } = world.conversation.files;

@@ -71,7 +71,7 @@ it.each(["does not answer", "breaks off"])("a file is read again if R2 %s", asyn
     text: "",
     tool_calls: [{ name: "text_editor_code_execution", arguments: { path: "a.txt", ...args } }],
   });
-  await script([edit({ command: "create", file_text: "one" }), edit({ command: "view" }), { text: "Done." }]);
+  await script([edit({ command: "create", file_text: fault }), edit({ command: "view" }), { text: "Done." }]);
   const { FILES } = open.env;
   let faults = 0;
   const get = async (key: string) => {
@@ -88,7 +88,7 @@ it.each(["does not answer", "breaks off"])("a file is read again if R2 %s", asyn
     open.env.FILES = FILES;
   });
   expect(faults).toBe(2);
-  expect(JSON.stringify(content)).toContain('"content":"one"');
+  expect(JSON.stringify(content)).toContain(`"content":"${fault}"`);
 });
 
 it("files of one name that come at once into a container stay files of their own", async () => {

@@ -3,7 +3,7 @@ import { fromBase64 } from "../../bytes.ts";
 import { Internal } from "../../errors.ts";
 import { digested } from "../digest.ts";
 import { storeBody } from "../files.ts";
-import { type Body, type BodyStorage, openObject, readWhole } from "../large-body.ts";
+import { type Body, type BodyStorage, readWhole } from "../large-body.ts";
 import type { FileIntent, Outcome, Refusal, StoredContent, WorkspaceAccess } from "./access.ts";
 
 /** The bytes of a content, in memory; `null`: R2 lacks it. */
@@ -14,12 +14,12 @@ export async function readContent(
   return base64 === undefined ? readWhole(bucket, key) : fromBase64(base64);
 }
 
-/** A content as it is read; `null`: R2 lacks it. */
+/** A content as it is read, asked for once; `null`: R2 lacks it. */
 export async function openContent(
   bucket: R2Bucket,
   { key, base64 }: StoredContent,
 ): Promise<{ size: number; body: Body } | null> {
-  if (base64 === undefined) return openObject(bucket, key);
+  if (base64 === undefined) return bucket.get(key);
   const bytes = fromBase64(base64);
   return { size: bytes.length, body: [bytes] };
 }

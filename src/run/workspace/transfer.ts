@@ -4,6 +4,7 @@
  * execution has ended.
  */
 
+import { askedAgain } from "../../asked-again.ts";
 import { Gathered, sha256, streamFrom, toBase64 } from "../../bytes.ts";
 import { RunnerProtocolError } from "../../errors/run.ts";
 import { type HullError, Internal } from "../../errors.ts";
@@ -52,7 +53,7 @@ async function* contentFrames(
   digests: readonly string[],
 ): AsyncGenerator<Uint8Array, void> {
   for await (const { sha256, content } of allContents(workspace, digests)) {
-    const opened = content === null ? null : await openContent(bucket, content);
+    const opened = content === null ? null : await askedAgain(() => openContent(bucket, content));
     if (opened === null) throw new Internal({ cause: `a workspace lacks the content ${sha256}` });
     yield encodeJsonFrame(FRAME.file, { filename: sha256, size: opened.size, sha256 });
     for await (const chunk of opened.body) {
