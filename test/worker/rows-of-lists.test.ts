@@ -2,7 +2,14 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { listKeys } from "../../src/auth/key-store.ts";
 import { itemsAfter } from "../../src/registry/conversations/rows.ts";
-import { addFile, sweepFileRows } from "../../src/registry/stored-files/rows.ts";
+import {
+  addFile,
+  beginFile,
+  finishFile,
+  hideFile,
+  removeFileRow,
+  sweepFileRows,
+} from "../../src/registry/stored-files/rows.ts";
 import { findSkillNamed } from "../../src/registry/stored-skills/rows.ts";
 import { sweepUploads } from "../../src/registry/sweep-uploads.ts";
 import { beginningCall, type RunEntry } from "../../src/session/run-entry.ts";
@@ -263,6 +270,38 @@ describe("what reads only what it asks for", () => {
     expect(await addFile(of(counting.DB), added, 5)).toBe(true);
     expect(await addFile(of(counting.DB), { ...added, id: "more" }, 9)).toBe(false);
     expect(counting.read("stored_files")).toBeLessThan(FEW);
+  });
+
+  it("the room for one more file: files that are stored, none of which has expired", async () => {
+    const file = { filename: "''", mime: "''", purpose: "''", downloadable: "0", stored: "1" };
+    const live = { ...file, tenant: "'full'", size: "2", created_us: "value" };
+    await DB.batch([
+      rows("stored_files", MANY, { ...live, id: "'l' || value" }),
+      rows("stored_files", 1, { ...live, id: "'old'", created_us: String(MANY), expires_ms: "1" }),
+    ]);
+    const counting = countingDatabase(DB);
+    const owner = { ...of(counting.DB), tenant: "full" };
+    const more = { filename: "a", mime: "", size: 5, purpose: "", downloadable: false, expires_ms: null };
+    const add = (id: string, quota: number) => addFile(owner, { ...more, id, created_ms: NOW }, quota);
+    const used = 2 * MANY;
+    expect(await add("a", used + 4)).toBe(false);
+    expect(await add("a", used + 5)).toBe(true);
+    await beginFile(owner, "b");
+    expect(await finishFile(owner, { ...more, id: "b" }, used + 9)).toBeNull();
+    expect(await finishFile(owner, { ...more, id: "b" }, used + 10)).toMatchObject({ size: 5 });
+    // The same again needs no more room.
+    expect(await add("a", 0)).toBe(true);
+    expect(await finishFile(owner, { ...more, id: "b", size: 3 }, 0)).toMatchObject({ size: 3 });
+    const counted = () =>
+      DB.prepare("SELECT tenant, bytes FROM stored_bytes WHERE tenant = 'full'").first("bytes");
+    expect(await counted()).toBe(used + 2 + 5 + 3);
+    await hideFile(owner, "a");
+    await removeFileRow(owner, "a");
+    await removeFileRow(owner, "b");
+    expect(await counted()).toBe(used + 2);
+    expect(counting.read("stored_files")).toBeLessThan(FEW);
+    await DB.prepare("UPDATE stored_files SET stored = 2 WHERE tenant = 'full'").run();
+    expect(await counted()).toBeNull();
   });
 
   it("a sweep of files: those that it removed before", async () => {

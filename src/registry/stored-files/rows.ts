@@ -6,6 +6,7 @@
 import * as z from "zod/mini";
 import STORED_FILES from "../../../migrations/0008_stored_files.sql?raw";
 import STORED_FILES_LEFT from "../../../migrations/0029_stored_files_left.sql?raw";
+import STORED_BYTES from "../../../migrations/0036_stored_bytes.sql?raw";
 import { flagColumn, matching, type OwnTables, ownTables, removeInBatches, Tables } from "../../database.ts";
 import type { Bindings, Owner } from "../../env.ts";
 import type { Page, PageWanted } from "../../list-page.ts";
@@ -44,7 +45,7 @@ const COLUMNS = "id, filename, mime, size, purpose, downloadable, created_us, ex
  */
 const SHOWN = "stored > 0 AND (expires_ms IS NULL OR expires_ms > ?2)";
 
-const SCHEMA = STORED_FILES + STORED_FILES_LEFT;
+const SCHEMA = STORED_FILES + STORED_FILES_LEFT + STORED_BYTES;
 const own = (owner: Owner): OwnTables => ownTables(owner, SCHEMA);
 const rememberedSince = (): number => Date.now() - REMEMBERED_MS;
 
@@ -104,9 +105,10 @@ export async function addFile(
   return changed > 0;
 }
 
-/** Bytes of the tenant ?1 at the time ?9. */
-const USED = `SELECT coalesce(sum(o.size), 0) FROM stored_files AS o INDEXED BY stored_files_kept
-  WHERE o.tenant = ?1 AND o.stored = 1 AND (o.expires_ms IS NULL OR o.expires_ms > ?9)`;
+/** Bytes of the tenant ?1 at the time ?9: those that triggers count, without what a sweep has still to remove. */
+const USED = `coalesce((SELECT bytes FROM stored_bytes WHERE tenant = ?1), 0) -
+  (SELECT coalesce(sum(o.size), 0) FROM stored_files AS o INDEXED BY stored_files_kept
+   WHERE o.tenant = ?1 AND o.stored = 1 AND o.expires_ms <= ?9)`;
 
 /** `null` for an unknown or foreign id. An expired file stays known for 30 days. */
 export async function findFileRow(owner: Owner, id: string): Promise<FileRow | null> {
