@@ -55,7 +55,7 @@ export class Workspaces {
   /** Makes the root. What an earlier runner left is removed meanwhile: sessions' files are stored elsewhere. */
   async prepare(): Promise<void> {
     const old = `${this.#root}.old`;
-    await makeFolder(old, null);
+    await makeFolder(old, this.#group);
     await rename(this.#root, join(old, randomUUID())).catch(() => {});
     void this.#removeAll(old);
     await makeFolder(this.#root, this.#group);

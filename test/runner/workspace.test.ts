@@ -543,6 +543,25 @@ describe.runIf(process.getuid?.() === 0)(
   },
 );
 
+test("a runner removes what an earlier one left, while it already works", async () => {
+  const first = await startRunner();
+  await first.kill("SIGKILL");
+  const left = ["workspaces/id/files/d", "workspaces.old/x/id/files/d"].map((path) =>
+    join(first.stateDir, path),
+  );
+  for (const folder of left) {
+    await mkdir(folder, { recursive: true });
+    await writeFile(join(folder, "f"), "left");
+  }
+  const second = await startRunner({ from: first });
+  expect(await readdir(join(second.stateDir, "workspaces"))).toEqual([]);
+  await until(
+    () => readdir(second.stateDir),
+    (names) => !names.includes("workspaces.old"),
+  );
+  await second.stop();
+});
+
 describe("requests to the runner are checked", () => {
   const id = randomBytes(16).toString("hex");
   const send = async (path: string, body: string | Uint8Array, subject = id): Promise<string> => {

@@ -1,6 +1,6 @@
 /**
- * The files of a run without a session: the manifest and small contents are in memory, other contents in R2. All are gone when the run
- * ends. If its process dies, the tenant's file index removes the rest.
+ * The files of a run without a session: the manifest and small contents are in memory, other contents in R2. All are
+ * gone when the run ends. If its process dies, the tenant's file index removes the rest.
  */
 
 import { sha256 as digestOf, fromBase64 } from "../../bytes.ts";

@@ -1,7 +1,6 @@
 /**
- * A session's files on their way to the runner and back. The runner gets what it lacks. An execution
- * sends its changes back: contents are stored as they arrive, and the session applies all changes together when the
- * execution has ended.
+ * A session's files on their way to the runner and back. The runner gets what it lacks. An execution sends its changes
+ * back: contents are stored as they arrive, and the session applies all changes together when the execution has ended.
  */
 
 import { askedAgain } from "../../asked-again.ts";

@@ -1,7 +1,7 @@
 /**
  * Which R2 objects hold the contents of a workspace; each content is stored once. The row of a small content holds the
- * content itself instead. A key is noted before anything is
- * stored under it. An object stays for a while after its last file is gone, so that readers can finish.
+ * content itself instead. A key is noted before anything is stored under it. An object stays for a while after its last
+ * file is gone, so that readers can finish.
  */
 import { fromBase64, toBase64 } from "../../bytes.ts";
 import type { SmallContent, StoredContent } from "../../run/workspace/access.ts";
@@ -23,6 +23,13 @@ const BATCH = 500;
  */
 type ObjectState = "incoming" | "kept" | "spare" | "dying";
 
+interface ContentRow {
+  key: string;
+  state: ObjectState;
+  /** `null`, or absent in tables of earlier versions of Hull: the content is in R2. */
+  bytes?: ArrayBuffer | null;
+}
+
 export class Contents {
   readonly #sql: SqlStorage;
   readonly #bucket: R2Bucket;
@@ -36,7 +43,7 @@ export class Contents {
 
   /** Creates a unique key. */
   begin(now: number): string {
-    const key = `${this.#prefix}${crypto.randomUUID()}`;
+    const key = this.#newKey();
     this.#sql.exec(
       "INSERT INTO workspace_object (key, state, due_at) VALUES (?, 'incoming', ?)",
       key,
@@ -45,19 +52,21 @@ export class Contents {
     return key;
   }
 
-  /** Stores a small content; returns its key, or `null` if it is there already. */
-  store({ sha256, base64 }: SmallContent, now: number): string | null {
-    if (this.use(sha256, now) !== null) return null;
+  /** Stores small contents; returns the key of each, or `null` if it is there already. */
+  store(contents: readonly SmallContent[], now: number): (string | null)[] {
     if (!this.#hasBytes) this.#sql.exec("ALTER TABLE workspace_object ADD COLUMN bytes BLOB");
-    const key = `${this.#prefix}${crypto.randomUUID()}`;
-    this.#sql.exec(
-      `INSERT INTO workspace_object (key, state, sha256, due_at, bytes) VALUES (?, 'incoming', ?, ?, ?)`,
-      key,
-      sha256,
-      now + USE_MS,
-      fromBase64(base64),
-    );
-    return key;
+    return contents.map(({ sha256, base64 }) => {
+      if (this.find(sha256, now) !== null) return null;
+      const key = this.#newKey();
+      this.#sql.exec(
+        "INSERT INTO workspace_object (key, state, sha256, due_at, bytes) VALUES (?, 'incoming', ?, ?, ?)",
+        key,
+        sha256,
+        now + USE_MS,
+        fromBase64(base64),
+      );
+      return key;
+    });
   }
 
   noteUpload(key: string, uploadId: string): void {
@@ -109,26 +118,14 @@ export class Contents {
     );
   }
 
-  /** Key of the object that holds a content. The object is kept for a while. */
-  use(sha256: string, now: number): string | null {
-    const key = this.#find(sha256);
-    if (key !== null) {
-      this.#sql.exec(
-        "UPDATE workspace_object SET due_at = ? WHERE key = ? AND state = 'spare'",
-        now + USE_MS,
-        key,
-      );
-    }
-    return key;
-  }
-
   /** A content, kept for a while; `null`: it is missing. */
   find(sha256: string, now: number): StoredContent | null {
-    const key = this.use(sha256, now);
-    if (key === null || !this.#hasBytes) return key === null ? null : { key };
-    const query = "SELECT bytes FROM workspace_object WHERE key = ?";
-    const [row] = select<{ bytes: ArrayBuffer | null }>(this.#sql, query, key);
-    return row?.bytes ? { key, base64: toBase64(new Uint8Array(row.bytes)) } : { key };
+    const query = "SELECT * FROM workspace_object WHERE sha256 = ? AND state IN ('kept', 'spare')";
+    const [row] = select<ContentRow>(this.#sql, query, sha256);
+    if (row === undefined) return null;
+    const { key, state, bytes } = row;
+    if (state === "spare") this.#set(key, "spare", now + USE_MS);
+    return bytes ? { key, base64: toBase64(new Uint8Array(bytes)) } : { key };
   }
 
   /** The time of the next removal, in Unix ms. */
@@ -140,13 +137,14 @@ export class Contents {
 
   /** Removes what is due. If R2 fails, it becomes due again. */
   async collect(now: number): Promise<void> {
-    const query = "SELECT key, upload_id FROM workspace_object WHERE due_at <= ? ORDER BY due_at LIMIT ?";
-    const rows = select<StoredUpload>(this.#sql, query, now, BATCH);
-    if (rows.length === 0) return;
+    const inR2 = this.#hasBytes ? "bytes IS NULL" : "1";
+    const query = `SELECT key, upload_id, ${inR2} AS in_r2 FROM workspace_object WHERE due_at <= ? ORDER BY due_at LIMIT ?`;
+    const rows = select<StoredUpload & { in_r2: number }>(this.#sql, query, now, BATCH);
     // From here on nobody can use these objects, even if R2 takes long or fails.
     for (const { key } of rows) this.#set(key, "dying", now + RETRY_MS);
     await abortUploads(this.#bucket, rows);
-    await this.#bucket.delete(rows.map(({ key }) => key));
+    const keys = rows.filter(({ in_r2 }) => in_r2 === 1).map(({ key }) => key);
+    if (keys.length > 0) await this.#bucket.delete(keys);
     for (const { key } of rows) this.#sql.exec("DELETE FROM workspace_object WHERE key = ?", key);
   }
 
@@ -155,6 +153,10 @@ export class Contents {
     const query = "SELECT key, upload_id FROM workspace_object WHERE upload_id IS NOT NULL";
     await abortUploads(this.#bucket, select(this.#sql, query));
     await removeBelow(this.#bucket, this.#prefix);
+  }
+
+  #newKey(): string {
+    return `${this.#prefix}${crypto.randomUUID()}`;
   }
 
   /** Whether there is the column for small contents, which tables of earlier versions of Hull lack. */

@@ -118,9 +118,7 @@ export class Workspace {
   store(contents: readonly SmallContent[]): (string | null)[] {
     this.#create();
     const now = this.#now();
-    return this.#host.storage.transactionSync(() =>
-      contents.map((content) => this.#contents.store(content, now)),
-    );
+    return this.#host.storage.transactionSync(() => this.#contents.store(contents, now));
   }
 
   /** Makes changes in order; returns an outcome for each. A refused change does not affect the others. */
