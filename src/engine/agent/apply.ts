@@ -11,7 +11,7 @@ import { joinedSummary, withoutArchived } from "./compaction.ts";
 import { afterInvocation } from "./known-skills.ts";
 import { grantOf } from "./policy.ts";
 import type { AgentRecord, Feedback, ModelCost, Wake } from "./records.ts";
-import { brokenOff } from "./settle-call.ts";
+import { brokenOff, toolLists } from "./settle-call.ts";
 import { withCommandOutputs } from "./skill-commands.ts";
 import { afterBinding, keptBindings } from "./skill-servers.ts";
 import { skillHooks } from "./skills.ts";
@@ -249,6 +249,7 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
       const deferred = taken.filter(({ at_rest }) => at_rest === undefined).map(({ message }) => message);
       return next(
         {
+          ...toolLists(run),
           status: record.status,
           error: record.error,
           iterations: record.uncalled === true ? run.iterations - 1 : run.iterations,

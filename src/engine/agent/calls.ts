@@ -27,6 +27,11 @@ export interface SearchTool {
 
 /** The most effects of one turn's calls that are under way together. */
 const MAX_AT_ONCE = 6;
+/**
+ * The most open calls of a turn for which Hull decides something; later ones come when these have results. So each step
+ * costs the same, however many calls a turn has.
+ */
+const MAX_LOOKED_AT = 64;
 
 /**
  * The next step for the open calls; `null`: all have results. Calls run in parallel. Calls that must keep their order
@@ -41,7 +46,7 @@ export function nextCallStep(
   now: number,
   inFlight: ReadonlySet<string>,
 ): AgentStep | null {
-  const open = run.calls.filter(({ stage }) => stage !== "settled");
+  const open = openCalls(run);
   if (open.length === 0) return null;
   const begun: PlannedCall[] = [];
   const fresh: PlannedCall[] = [];
@@ -77,6 +82,16 @@ export function nextCallStep(
     if (ask !== undefined) return ask;
   }
   return inFlight.size > 0 ? { type: "busy" } : together(waits);
+}
+
+/** The first open calls of the turn. */
+function openCalls({ calls }: RunState): OpenCall[] {
+  const open: OpenCall[] = [];
+  for (const call of calls) {
+    if (call.stage !== "settled") open.push(call);
+    if (open.length === MAX_LOOKED_AT) break;
+  }
+  return open;
 }
 
 /** The open calls that need not wait for an earlier open call of the turn. */

@@ -5,9 +5,12 @@ import type { JsonObject } from "../../skill/manifest.ts";
 import type { AgentSpec } from "./spec.ts";
 import { repeatBlocked, repeatHint, repeatSkipped } from "./texts.ts";
 
-/** For each call: its last result, and how often in a row it gave that. Serialisable. */
+/**
+ * For each call: its last result, and how often in a row it gave that. Serialisable. The calls are
+ * in 16 parts: to add one copies only its part.
+ */
 export interface LoopTable {
-  [call: string]: { count: number; result: string };
+  [part: string]: { [call: string]: { count: number; result: string } };
 }
 
 /** A call of a turn: see `OpenCall`. */
@@ -24,11 +27,13 @@ const hashOf = memo((args: JsonObject) => shortHash(canonicalJson(args)));
 
 /** Names a call by tool and arguments. */
 const callKey = (tool: string, args: JsonObject): string => `${tool} ${hashOf(args)}`;
+const partOf = (key: string): string => key.slice(-1);
 
 /** The text that replaces the result of a call that must not be made; `null`: make it. */
 export function skipped(table: LoopTable, limits: LoopLimits, tool: string, args: JsonObject): string | null {
   if (limits.warn === 0) return null;
-  const next = (table[callKey(tool, args)]?.count ?? 0) + 1;
+  const key = callKey(tool, args);
+  const next = (table[partOf(key)]?.[key]?.count ?? 0) + 1;
   return next >= limits.skip ? repeatSkipped(tool, next) : null;
 }
 
@@ -43,9 +48,10 @@ export function counted(
   if (limits.warn === 0) return { table, count: null };
   const key = callKey(tool, args);
   const hash = shortHash(result);
-  const known = table[key];
+  const part = partOf(key);
+  const known = table[part]?.[key];
   const count = known?.result === hash ? known.count + 1 : 1;
-  return { table: { ...table, [key]: { count, result: hash } }, count };
+  return { table: { ...table, [part]: { ...table[part], [key]: { count, result: hash } } }, count };
 }
 
 /**

@@ -25,7 +25,8 @@ export function settleCall(
   { artifacts = [], ...result }: AgentToolResult,
   exempt = false,
 ): AgentState {
-  const open = run.calls.find((call) => call.effect === effect);
+  const index = run.calls.findIndex((call) => call.effect === effect);
+  const open = run.calls[index];
   if (open === undefined || open.stage === "settled") return { ...state, run };
   const { name } = open.call;
   const args: JsonObject = open.call.arguments ?? {};
@@ -49,18 +50,19 @@ export function settleCall(
     ...own,
     ...(count === null ? {} : { count }),
   };
-  const calls = run.calls.map((call) => (call === open ? settledCall : call));
+  const calls = run.calls.with(index, settledCall);
+  const last = calls.findLast(({ stage }) => stage !== "settled") === undefined;
   const settled: RunState = {
     ...run,
     calls,
     loop: table,
-    ...toolLists({ ...run, calls }),
+    ...(last ? toolLists({ ...run, calls }) : {}),
     verification: name === "run" && executed ? verified(result) : run.verification,
     ...(result.cwd === undefined ? {} : { cwd: result.cwd }),
     ...(result.spent === undefined ? {} : { delegated: addSpent(run.delegated, result.spent) }),
     ...withArtifacts(run.artifacts, artifacts),
   };
-  if (calls.some(({ stage }) => stage !== "settled")) return { ...state, run: settled };
+  if (!last) return { ...state, run: settled };
   const parts = calls.flatMap(({ result }) => result?.parts ?? []);
   const further: Message[] = parts.length === 0 ? [] : [{ role: "user", content: parts }];
   return {
@@ -74,8 +76,11 @@ export function settleCall(
   };
 }
 
-/** The run's lists of used tools. A turn's tools are listed in the order of its calls, whichever call ends first. */
-function toolLists({
+/**
+ * The run's lists of used tools with those of its turn, in the order of the turn's calls, whichever call ends first. The
+ * state has them once the turn or the run ends.
+ */
+export function toolLists({
   calls,
   taken,
   ...run
@@ -84,10 +89,8 @@ function toolLists({
   const settled = calls.filter(({ stage }) => stage === "settled");
   const ok = settled.filter(({ result, runtime }) => result?.status === "ok" && runtime !== true);
   const refused = settled.filter(({ result }) => result?.status === "rejected");
-  // An older version, which did not count, appended each call of the turn when it ended.
-  const earlier = run.tools_used.slice(0, used ?? run.tools_used.length - (settled.length - 1));
   return {
-    tools_used: [...earlier, ...namesOf(settled)],
+    tools_used: [...run.tools_used.slice(0, used), ...namesOf(settled)],
     successful_tools: distinct([...run.successful_tools.slice(0, successful), ...namesOf(ok)]),
     rejected_tools: distinct([...run.rejected_tools.slice(0, rejected), ...namesOf(refused)]),
   };

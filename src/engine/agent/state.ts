@@ -89,8 +89,8 @@ export interface OpenCall {
 /** How the loop read a model's turn. */
 export interface TakenTurn
   extends Pick<Extract<AgentRecordBody, { type: "turn_taken" }>, "calls" | "text" | "finished" | "remarks"> {
-  /** How many names the run's three lists of tools had before the turn. Absent: an older version of Hull took the turn. */
-  before?: { used: number; successful: number; rejected: number };
+  /** How many names the run's three lists of tools had before the turn. */
+  before: { used: number; successful: number; rejected: number };
 }
 
 export interface RunState {

@@ -27,7 +27,7 @@ const TAIL_BYTES = 16 * 1024;
 /** The fold is stored after this many rows of records, so that a wake-up reads few rows. */
 const CHECKPOINT_EVERY = 64;
 /** Version of the shape of the stored fold. A fold of another version is rebuilt from the records. */
-const FOLD_VERSION = 3;
+const FOLD_VERSION = 4;
 /** How long the answer to a request is kept for its repetition, in ms. */
 const REQUEST_MS = 24 * 3_600_000;
 

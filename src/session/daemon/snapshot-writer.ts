@@ -1,4 +1,6 @@
 /** What a daemon owes whenever it goes idle or ends: its snapshot among the files, and a notice to its host. */
+
+import { toolLists } from "../../engine/agent/settle-call.ts";
 import type { DaemonOptions } from "../../engine/agent/spec.ts";
 import { backoff } from "../../engine/daemon/schedule.ts";
 import { isWatched } from "../../engine/daemon/watch.ts";
@@ -110,6 +112,7 @@ export async function snapshotOf(
   const watched = watchable.filter(({ path }) => isWatched({ watch_paths }, path));
   const row = daemon.row();
   const run = daemon.run(row);
+  const used = run === null ? null : toolLists(run);
   const { visible, summary, waiting } = log.state();
   const after = Math.max(0, log.store.lastRecord() - RECENT_ROWS);
   const { messages, events } = log.recorded(after, RECENT_BYTES).recorded.transcript;
@@ -123,8 +126,8 @@ export async function snapshotOf(
     transcript_events: events,
     total_text: run?.texts.join("") ?? "",
     last_iteration_text: run?.texts.at(-1) ?? "",
-    all_tools_used: run?.tools_used ?? [],
-    rejected_tools: run?.rejected_tools ?? [],
+    all_tools_used: used?.tools_used ?? [],
+    rejected_tools: used?.rejected_tools ?? [],
     deferred_user_messages: waiting
       .filter(({ delivery, at_rest }) => delivery === "wait_for_completion" && at_rest === undefined)
       .flatMap(({ message }) => messageJson(message)),

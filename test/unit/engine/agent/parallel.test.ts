@@ -5,6 +5,7 @@ import type { AgentRecord } from "../../../../src/engine/agent/records.ts";
 import type { AgentSpec } from "../../../../src/engine/agent/spec.ts";
 import { EMPTY_SESSION } from "../../../../src/engine/agent/state.ts";
 import type { PlannedCall } from "../../../../src/engine/agent/step.ts";
+import type { ToolDefinition } from "../../../../src/engine/messages.ts";
 import { RunnerUnavailable } from "../../../../src/errors/run.ts";
 import type { JsonObject } from "../../../../src/skill/manifest.ts";
 import { play, type Reply, SPEC, tool, toolTexts } from "./harness.ts";
@@ -17,6 +18,8 @@ const TOOLS = [
   tool("look", { side_effect_level: "read_only" }),
   tool("asks"),
 ];
+
+const ENDS = { v: 1, at: 1, type: "run_settled", run: "run_1", error: null } as const;
 
 /** Calls of the turn, by the number of the call. */
 const turn = (names: readonly string[]): Reply => ({
@@ -129,6 +132,28 @@ describe("calls of a turn", () => {
     expect(atOnce).toEqual([1, 1]);
   });
 
+  it("cost each step the same, however many they are", async () => {
+    const asked = async (count: number): Promise<number> => {
+      let looks = 0;
+      const owns = () => {
+        looks += 1;
+        return false;
+      };
+      const vault = {
+        owns,
+        offer: (_: unknown, tools: readonly ToolDefinition[]) => ({ tools: [...tools], further: [] }),
+      };
+      const { run } = await play({
+        spec: { tools: TOOLS },
+        vault,
+        replies: [turn(Array.from({ length: count }, () => "plain")), "end"],
+      });
+      expect(run.tools_used).toHaveLength(count);
+      return looks;
+    };
+    expect((await asked(600)) / (await asked(300))).toBeLessThan(2.5);
+  });
+
   it("are numbered in call order if they repeat one another, whichever ends first", async () => {
     const ends: (() => void)[] = [];
     const { requests } = await play({
@@ -148,28 +173,28 @@ describe("calls of a turn", () => {
     ]);
   });
 
-  it.each([true, false])(
-    "are listed in call order if they are refused (counted from the turn on: %s)",
-    async (counts) => {
-      const { records, run } = await play({
-        spec: { tools: TOOLS, policies: { ...SPEC.policies, policy: { tools: ["look"] } } },
-        replies: [turn(["read", "look", "plain"]), "end"],
-      });
-      expect([run.rejected_tools, run.successful_tools]).toEqual([["read", "plain"], ["look"]]);
-      // The end of the last call comes first.
-      const start: AgentRecord = { v: 1, at: 1, type: "run_started", run: "run_1", spec: run.spec };
-      const first = records.findIndex(({ type }) => type === "tool_settled");
-      const ends = records.filter(({ type }) => type === "tool_settled").toReversed();
-      const taken = [start, ...records.slice(0, first)].reduce(applyAgentRecord, EMPTY_SESSION);
-      const { before: _, ...uncounted } = taken.run?.taken ?? expect.fail("no turn");
-      const from =
-        counts || taken.run === null ? taken : { ...taken, run: { ...taken.run, taken: uncounted } };
-      const settled = ends.reduce(applyAgentRecord, from);
-      expect(settled.run?.tools_used).toEqual(["read", "look", "plain"]);
-      // A state of a version that did not count keeps the order of the ends.
-      expect(settled.run?.rejected_tools).toEqual(counts ? ["read", "plain"] : ["plain", "read"]);
-    },
-  );
+  it("are listed in call order if they are refused", async () => {
+    const { records, run } = await play({
+      spec: { tools: TOOLS, policies: { ...SPEC.policies, policy: { tools: ["look"] } } },
+      replies: [turn(["read", "look", "plain"]), "end"],
+    });
+    expect([run.rejected_tools, run.successful_tools]).toEqual([["read", "plain"], ["look"]]);
+    // The end of the last call comes first.
+    const start: AgentRecord = { v: 1, at: 1, type: "run_started", run: "run_1", spec: run.spec };
+    const first = records.findIndex(({ type }) => type === "tool_settled");
+    const ends = records.filter(({ type }) => type === "tool_settled").toReversed();
+    const taken = [start, ...records.slice(0, first)].reduce(applyAgentRecord, EMPTY_SESSION);
+    const settled = ends.reduce(applyAgentRecord, taken);
+    expect(settled.run?.tools_used).toEqual(["read", "look", "plain"]);
+    expect(settled.run?.rejected_tools).toEqual(["read", "plain"]);
+    // A run that is cancelled in the middle of a turn lists the calls that have ended.
+    const part = ends.slice(0, 2).reduce(applyAgentRecord, taken);
+    const cancelled = applyAgentRecord(part, { ...ENDS, status: "cancelled" });
+    expect([cancelled.run?.tools_used, cancelled.run?.rejected_tools]).toEqual([
+      ["look", "plain"],
+      ["plain"],
+    ]);
+  });
 
   it("are each resumed if their run attempt died, unless they have a result", async () => {
     const first = await play({
