@@ -83,7 +83,14 @@ function fail(error, location = "") {
   const plain = messageOf(error)
     .replaceAll(pathToFileURL(`${skillDir}/`).href, "")
     .replaceAll(`${skillDir}/`, "");
-  answer("error", plain.slice(0, MOST_CHARACTERS) + location);
+  answer("error", beginning(plain) + location);
+}
+
+/** The beginning of a long text, up to a blank: nobody could find a part of a secret, to remove it. */
+function beginning(text) {
+  if (text.length <= MOST_CHARACTERS) return text;
+  const blank = text.lastIndexOf(" ", MOST_CHARACTERS);
+  return text.slice(0, blank > 0 ? blank : MOST_CHARACTERS);
 }
 
 /** Where in the handler's file an error arose, if it did. */

@@ -77,7 +77,11 @@ def forget_shadowed(folder):
 
 def message_of(error):
     try:
-        return str(error)[:MOST_CHARACTERS] or type(error).__name__
+        text = str(error)
+        if len(text) > MOST_CHARACTERS:
+            # Up to a blank: nobody could find a part of a secret, to remove it.
+            text = text[:MOST_CHARACTERS].rpartition(" ")[0] or text[:MOST_CHARACTERS]
+        return text or type(error).__name__
     except Exception:
         return type(error).__name__
 

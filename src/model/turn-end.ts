@@ -1,5 +1,5 @@
 /** What a caller must know about an answer that is not whole. Pure. */
-import { firstOf } from "../cut.ts";
+import { firstWords } from "../cut.ts";
 import { type Block, isRefused, type ModelTurn, refusalOf, type Warning } from "../engine/messages.ts";
 
 /** The most characters of a refusal in a warning. */
@@ -28,7 +28,7 @@ function endWarning(turn: ModelTurn, attempts: number): Warning | null {
     case "refusal":
     case "content_filter": {
       const said = turn.refusal ?? refusalOf(turn.blocks);
-      const why = said === null || said === "" ? "." : `: ${firstOf(said, MAX_REFUSAL)}`;
+      const why = said === null || said === "" ? "." : `: ${firstWords(said, MAX_REFUSAL)}`;
       return warning(
         "model_refused",
         `the model refused, or a filter of the provider ended the answer${word}${why}`,

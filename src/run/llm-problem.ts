@@ -25,7 +25,7 @@ export function llmError(thrown: unknown, context: RunContext): HullError {
   if (typeof members.provider !== "string" || !ofProvider) return error;
   const failure = failureClassOf(error.data);
   const words = error.operator.provider_message;
-  const said = typeof words === "string" ? ` It says: ${firstOf(words, MAX_WORDS)}` : "";
+  const said = typeof words === "string" ? ` It says: ${firstOf(context.redacted(words), MAX_WORDS)}` : "";
   const own = code === "provider_rejected_request" ? NAMED_REASONS.get(failure.reason)?.title : undefined;
   const detail = `${error.data.detail} (${failure.reason})${said}`;
   const status = statusOf(code, failure);

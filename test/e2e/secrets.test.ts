@@ -147,6 +147,54 @@ describe("nothing of a secret comes back", () => {
     expect(found(answers)).toEqual([]);
   });
 
+  test("workspace tools show no half of one where they cut a text, and Hull writes none into a file", async () => {
+    // No record of the run has it whole: commands spell it backwards.
+    const spelled = `s=$(printf %s ${[...ADMIN].toReversed().join("")} | rev); `;
+    const bash = (command: string) => ({ name: "Bash", arguments: { command: spelled + command } });
+    const blanks = (count: number) => `printf '%*s' ${count} ''; `;
+    // Where 15,000 characters from either end are cut, whatever the remark between them takes.
+    const places = Array.from({ length: 12 }, (_, i) => 14_840 + i);
+    const turns = [
+      [
+        ...places.map((at) =>
+          bash(`${blanks(at)} printf %s "$s"; ${blanks(20_000)} printf %s "$s"; ${blanks(at)}`),
+        ),
+        bash(
+          `for i in 1 2 3; do ${blanks(1985)} echo "$s"; done > lines.txt; printf %s "Basic $s" | base64 -w 12 > in-lines.txt`,
+        ),
+      ],
+      [
+        { name: "Read", arguments: { file_path: "lines.txt" } },
+        { name: "Read", arguments: { file_path: "in-lines.txt" } },
+        { name: "Grep", arguments: { pattern: " .", output_mode: "content" } },
+        { name: "Grep", arguments: { pattern: ".", path: "in-lines.txt", output_mode: "content" } },
+        { name: "Grep", arguments: { pattern: "canary-admin" } },
+        bash('cat .hull/output/* | grep -c -F "$s"; ls .hull/output | wc -l'),
+      ],
+    ];
+    const mock = [...turns.map((tool_calls) => ({ text: "", tool_calls })), { text: "Done." }];
+    const options = {
+      provider: "mock",
+      model: "mock",
+      mock,
+      tool_format: "native",
+      workspace_tools: true,
+      loop_detect_warn: 0,
+    };
+    const { text } = await send("/runs", JSON.stringify({ prompt: "go", options }));
+    expect(text).toContain("mock_calls");
+    const result: { mock_calls: { messages: { role: string; content: string }[] }[] } = JSON.parse(text);
+    const last = result.mock_calls.at(-1)?.messages ?? [];
+    const shown = last.flatMap(({ role, content }) => (role === "tool" ? [content] : []));
+    expect(shown).toHaveLength(places.length + 7);
+    const pieces = [ADMIN, Buffer.from(`Basic ${ADMIN}`).toString("base64")].flatMap((secret) =>
+      Array.from({ length: secret.length - 9 }, (_, at) => secret.slice(at, at + 10)),
+    );
+    expect(pieces.filter((piece) => shown.some((each) => each.includes(piece)))).toEqual([]);
+    expect(shown.at(-2)).toBe("[hull: nothing matches]");
+    expect(shown.at(-1)).toBe(`0\n${places.length}`);
+  });
+
   test("tool_env values reach the process", async () => {
     expect((await send("/skills/uses-opted", "x")).text).toBe(`${OPTED} ${DOTENV}\n`);
     expect(Number((await send("/skills/quiet", "x")).text)).toBe(QUIET[0].length + 1);

@@ -12,7 +12,7 @@ import { DEFAULT_BASH_MS, MAX_BASH_MS, MAX_OUTPUT_CHARS } from "../../engine/wor
 import { shownOutput } from "../../engine/workspace-tools/lines.ts";
 import { ConcurrencyLimited } from "../../errors/request.ts";
 import { ExecutionLost, RunnerBusy } from "../../errors/run.ts";
-import type { Redactor } from "../../redact.ts";
+import type { Redactor, StreamRedactor } from "../../redact.ts";
 import { defined } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { reaches } from "../../skill/workspace-settings.ts";
@@ -85,7 +85,8 @@ export async function runBash(command: Command, environment: BashEnvironment): P
   const list = await environment.skills.toRun();
   const text = withVariables(String(command.args.command), command.variables);
   const spec = specOf(command, environment, workspace, list);
-  const outputOf = (name: string) => new BashOutput(env.FILES, environment.workspace, name);
+  const outputOf = (name: string) =>
+    new BashOutput(env.FILES, environment.workspace, name, settings.redactor);
   const output = outputOf(command.execution);
   const errors = outputOf(`${command.execution}.stderr`);
   const abandon = () => Promise.all([output.abandon(), errors.abandon()]);
@@ -109,8 +110,8 @@ export async function runBash(command: Command, environment: BashEnvironment): P
       await abandon();
       return unknown(status.duration_ms);
     }
-    const stdout = await output.end(settings.redactor);
-    const stderr = (await errors.end(settings.redactor)).replace(/\n$/, "");
+    const stdout = await output.end();
+    const stderr = (await errors.end()).replace(/\n$/, "");
     const cut = toolCutShort(status, spec);
     const remark = cut === null ? null : cut.remark + adviceOn(status.cause, command);
     const exit_code = status.cause === "exit" ? status.exit_code : null;
@@ -237,21 +238,20 @@ class Ends {
     if (this.tail.length > 2 * MAX_OUTPUT_CHARS) this.tail = lastOf(this.tail, MAX_OUTPUT_CHARS);
   }
 
-  /** The two ends as the model reads them. They are longer than what is shown of them, so no half of a secret is. */
-  shown(redactor: Redactor, file: string | null): string {
-    const { length } = this;
-    if (length > this.head.length + this.tail.length)
-      return shownOutput({ head: redactor.text(this.head), tail: redactor.text(this.tail), length }, file);
-    const head = redactor.text(this.head + this.tail);
-    return shownOutput({ head, tail: "", length: head.length }, file);
+  shown(file: string | null): string {
+    return shownOutput(this, file);
   }
 }
 
-/** A command's output: the model gets its beginning and end, and a long output goes completely into a file. */
+/**
+ * A command's output without secrets: the model gets its beginning and end, and a long output goes completely into a
+ * file.
+ */
 class BashOutput {
   readonly #bucket: R2Bucket;
   readonly #workspace: WorkspaceAccess;
   readonly #path: string;
+  readonly #clean: StreamRedactor;
   readonly #decoder = new TextDecoder();
   readonly #ends = new Ends();
   /** The output so far, while all of it can be shown. */
@@ -259,39 +259,41 @@ class BashOutput {
   #file: ArrivingContent | null = null;
 
   /** @param name of the call, for its file */
-  constructor(bucket: R2Bucket, workspace: WorkspaceAccess, name: string) {
+  constructor(bucket: R2Bucket, workspace: WorkspaceAccess, name: string, redactor: Redactor) {
     this.#bucket = bucket;
     this.#workspace = workspace;
     this.#path = `${OUTPUT_FOLDER}/${name}.txt`;
+    this.#clean = redactor.stream();
   }
 
-  /** Takes bytes as they arrive; returns their text. */
+  /** Takes bytes as they arrive; returns the text that is free of secrets by now. */
   async push(bytes: Uint8Array): Promise<string> {
-    const text = this.#decoder.decode(bytes, { stream: true });
-    this.#ends.push(text);
-    if (this.#file === null && this.#ends.length <= MAX_OUTPUT_CHARS) {
-      this.#held.push(bytes.slice());
-      return text;
-    }
-    await this.#write(bytes);
-    return text;
+    return this.#take(this.#clean.push(bytes), true);
   }
 
   /** The text for the model, after the last byte. From then on the file of a long output exists. */
-  async end(redactor: Redactor): Promise<string> {
-    this.#ends.push(this.#decoder.decode());
+  async end(): Promise<string> {
+    await this.#take(this.#clean.end(), false);
     const file = this.#file;
-    if (file === null) return this.#ends.shown(redactor, null);
+    if (file === null) return this.#ends.shown(null);
     const kept = { path: this.#path, executable: false, expected: null };
     const write = { kind: "write" as const, key: file.key, ...(await file.end()), ...kept };
     const [outcome] = await this.#workspace.changeFiles([write]);
     const stays = outcome !== undefined && !("refused" in outcome);
-    return this.#ends.shown(redactor, stays ? this.#path : null);
+    return this.#ends.shown(stays ? this.#path : null);
   }
 
   /** Drops what arrived. */
   async abandon(): Promise<void> {
     await this.#file?.abandon();
+  }
+
+  async #take(bytes: Uint8Array, stream: boolean): Promise<string> {
+    const text = this.#decoder.decode(bytes, { stream });
+    this.#ends.push(text);
+    if (this.#file === null && this.#ends.length <= MAX_OUTPUT_CHARS) this.#held.push(bytes.slice());
+    else await this.#write(bytes);
+    return text;
   }
 
   async #write(bytes: Uint8Array): Promise<void> {

@@ -122,6 +122,7 @@ export class WorkspaceTools {
     const files = new FileTools({
       bucket: context.env.FILES,
       contents: context.deployment.contents,
+      redactor: context.settings.redactor,
       workspace,
       skills: this.#skills,
       folders: { work: await workFolder(context, workspace), skills: path },

@@ -14,6 +14,7 @@ import {
 import { numberedLines } from "../../engine/workspace-tools/lines.ts";
 import { type GrepMode, GrepSearch, globbed, globFilter } from "../../engine/workspace-tools/listing.ts";
 import { counted } from "../../plural.ts";
+import type { Redactor } from "../../redact.ts";
 import { type BlobCache, MAX_FILE_BYTES } from "../../registry/blob-cache.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
@@ -57,6 +58,7 @@ interface FileToolsOptions {
   bucket: R2Bucket;
   /** What the isolate has read before. */
   contents: BlobCache;
+  redactor: Redactor;
   workspace: WorkspaceAccess;
   skills: SkillFolders;
   folders: RunFolders;
@@ -137,7 +139,13 @@ export class FileTools {
       before = found;
       return edited(found, String(old_str), String(new_str), false, EDITOR_NAMES);
     });
-    if (ok) return { ok, content, value: { ...changedLines(before, text ?? before) } };
+    const { redactor } = this.#options;
+    if (ok)
+      return {
+        ok,
+        content,
+        value: { ...changedLines(redactor.text(before), redactor.text(text ?? before)) },
+      };
     return { ok, content, value: { error_code: missing === true ? NO_FILE : "invalid_tool_input" } };
   }
 
@@ -154,11 +162,20 @@ export class FileTools {
       return fault(
         `${given} has ${file.size} bytes, more than ${MAX_TEXT_BYTES}. Use Grep, or Bash with head, tail or sed.`,
       );
-    const text = fileText(await this.#bytes(file), type);
+    const text = this.#shownText(await this.#bytes(file), type);
     if (text !== null) return { kind: "text", text };
     return fault(
       `${given} is a binary file (${type}, ${counted(file.size, "byte")}). Use a program that knows the format, with Bash.`,
     );
+  }
+
+  /**
+   * The text of a file as models may read it; `null`: it is binary. The redactor would not recognise a secret whose lines
+   * have numbers, or half of one in a line that was cut.
+   */
+  #shownText(bytes: Uint8Array, type: string): string | null {
+    const text = fileText(bytes, type);
+    return text === null ? null : this.#options.redactor.text(text);
   }
 
   write({ file_path, content }: JsonObject): Promise<FileAnswer> {
@@ -260,7 +277,7 @@ export class FileTools {
       const contents = await Promise.all(some.map((file) => this.#bytes(file)));
       for (const [index, file] of some.entries()) {
         left -= file.size;
-        const text = fileText(contents[index] ?? new Uint8Array(), mediaTypeOf(file.path));
+        const text = this.#shownText(contents[index] ?? new Uint8Array(), mediaTypeOf(file.path));
         if (text !== null && !search.full) search.look(file.shown, text);
       }
     }

@@ -1,7 +1,7 @@
 /** One call of a Skill Tools handler in an isolate: it takes JSON and files, and returns JSON and changed files. */
 
 import * as z from "zod/mini";
-import { firstOf } from "../../cut.ts";
+import { firstWords } from "../../cut.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import {
@@ -123,7 +123,7 @@ export async function callHandler(
   const failed = (message: string) => ({ outcome: failedCall("tool_error", message, duration_ms), changes });
   if (kind === "thrown") return failed(text + networkHint(text, tool));
   const value = kind === "value" ? parsedJson(text) : undefined;
-  if (value === undefined) return failed(`The result cannot be sent as JSON: ${firstOf(text, 200)}.`);
+  if (value === undefined) return failed(`The result cannot be sent as JSON: ${firstWords(text, 200)}.`);
   return { outcome: { value, fault: null, duration_ms, exit_code: null, diagnostics: [] }, changes };
 }
 
