@@ -4,7 +4,7 @@ import { FIXED_ROUTES, type OperationId, type RouteScope } from "../skill/fixed-
 import type { RequestContext } from "./context.ts";
 import { guard } from "./guard.ts";
 import { checkRate } from "./rate.ts";
-import { whileAdmitted } from "./while-admitted.ts";
+import { checkAdmitted, whileAdmitted } from "./while-admitted.ts";
 
 /** The parts of the path that a route names. */
 export type Params = Record<string, string>;
@@ -42,9 +42,10 @@ function mounted(path: string, operations: readonly Operation[]): Handler {
     if (operation === undefined) throw new MethodNotAllowed({ method, allowed });
     // The rate limit does not count publishing, and managing keys and budgets: they must stay possible under load.
     if (scope === "invoke" || scope === "any") await checkRate(context);
-    const response = await operation.handle(context, params);
-    // A run that a request began continues without its key, but nobody may follow others' events for ever.
-    return asked === "GET" ? whileAdmitted(context, response) : response;
+    const answered = async (): Promise<Response> => operation.handle(context, params);
+    // A run that a request began continues without its key, but nobody may learn of others' runs and events for ever.
+    if (asked !== "GET") return answered();
+    return whileAdmitted(context, await answered().finally(() => checkAdmitted(context)));
   };
 }
 

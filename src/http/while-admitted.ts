@@ -1,9 +1,18 @@
-/** Ends the streams of callers whose key was revoked, or whose browser signed out. */
+/** Answers and streams for callers whose key was revoked meanwhile, or whose browser signed out. */
+import { Unauthenticated } from "../errors/request.ts";
 import type { RequestContext } from "./context.ts";
 import { isEventStream } from "./sse.ts";
 
 /** How often a stream asks, in ms. Hull promises that a revoked key stops working within 10 s. */
 const CHECK_MS = 5000;
+
+/** @throws Unauthenticated if the caller of a request that may have waited is no longer admitted */
+export async function checkAdmitted({ stillAdmitted }: RequestContext): Promise<void> {
+  if (stillAdmitted === null || (await stillAdmitted())) return;
+  throw new Unauthenticated({
+    reason: "This API key was revoked, or its sign-in ended, during the request.",
+  });
+}
 
 /** The response; if it is a stream of events, it breaks off once its caller is no longer admitted. */
 export function whileAdmitted(context: RequestContext, response: Response): Response {

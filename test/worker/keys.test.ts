@@ -164,6 +164,33 @@ describe("an API key", () => {
     vi.useRealTimers();
   });
 
+  it.each(["GET /workflows/runs/{id}?wait=terminal", "POST /tasks/wait"])(
+    "attack: revoked while it waits, it learns nothing: %s",
+    async (route) => {
+      const [waiting, other] = await Promise.all([make("acme", "invoke"), make("acme", "invoke")]);
+      const call = (key: string, path: string, body?: object) =>
+        keyed.fetch(path, {
+          headers: { ...bearer(key), "content-type": "application/json" },
+          ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }),
+        });
+      const graph = { nodes: { ask: { kind: "wait", wait: { approval: "Go?" } } } };
+      const tasks = route.includes("tasks");
+      const begun = await call(other.key, tasks ? "/tasks" : "/workflows/execute?wait=none", {
+        task: "x",
+        graph,
+      });
+      const { id } = await begun.json<{ id: string }>();
+      const answer = tasks
+        ? call(waiting.key, "/tasks/wait", { ids: id })
+        : call(waiting.key, `/workflows/runs/${id}?wait=terminal`);
+      expect((await run(waiting.key)).status).toBe(200);
+      await revoke(ADMIN, waiting.id);
+      const ended = tasks ? `/tasks/${id}/close` : `/workflows/runs/${id}/cancel`;
+      expect((await call(other.key, ended, {})).ok).toBe(true);
+      expect(await code(await answer)).toEqual([401, "unauthenticated"]);
+    },
+  );
+
   it("attack: a HEAD of a stream of events leaves nothing that goes on for it", async () => {
     const { key } = await make("acme", "invoke");
     const headers = bearer(key);

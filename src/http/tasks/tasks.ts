@@ -9,6 +9,7 @@ import { readJson, readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow, wantedPage } from "../page.ts";
 import { changes, noBody, requestName, sessionOf, shownNow, shows } from "../sessions/object.ts";
+import { checkAdmitted } from "../while-admitted.ts";
 
 /** `GET /tasks`: the tenant's, the newest first. */
 export async function listTasks(context: RequestContext): Promise<Response> {
@@ -23,6 +24,7 @@ export async function waitForTasks(context: RequestContext): Promise<Response> {
   const list = typeof ids === "string" ? [ids] : ids;
   const wait = { timeout_ms, until: "end" } as const;
   const all = await Promise.all(list.map((id) => sessionOf(context, id).ask("task_wait", wait)));
+  await checkAdmitted(context);
   const failed = all.find(({ thrown }) => thrown !== null);
   if (failed?.thrown) throw thrownBy(failed.thrown);
   const tasks = all.map(({ task }) => task);
