@@ -45,6 +45,11 @@ export const WorkflowEnded = define<{ run: string; status: string }>(
   }),
 );
 
+export const WorkflowRunning = define<{ run: string }>("workflow_running", 409, ({ run }) => ({
+  title: "Workflow run is under way",
+  detail: `The workflow run "${run}" has not ended, so a run that continues it would do the same a second time. Wait for its end or cancel it. POST /workflows/runs/${run}/resume continues a paused run; POST /workflows/runs/${run}/fork begins another one from one of its nodes.`,
+}));
+
 export const WorkflowNotWaiting = define<{ run: string; node: string }>(
   "workflow_not_waiting",
   409,

@@ -13,6 +13,11 @@ export function workflowFaults(ask: Ask): Record<string, () => Promise<Response>
     workflow_invalid: () =>
       post("/workflows/execute", { task: "t", graph: { nodes: { f: { kind: "fork" } } } }),
     workflow_ended: async () => post(`/workflows/runs/${(await execute({ e: FORK })).id}/pause`, {}),
+    workflow_running: async () => {
+      const graph = { nodes: { w: { kind: "wait", wait: { event: "never" } } } };
+      const { id: resume_run } = await execute(graph.nodes);
+      return post("/workflows/execute", { task: "t", graph, options: { resume_run } });
+    },
     workflow_misfit: async () => {
       const { id } = await execute({ w: { kind: "wait", wait: { event: "never" } } });
       return post(`/workflows/runs/${id}/migrate`, { graph: { nodes: { e: FORK } } });

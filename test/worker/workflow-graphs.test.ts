@@ -102,16 +102,20 @@ describe("POST /workflows/validate", () => {
         c: {},
         d: { kind: "verify", verify: { expect_text: "Dear" } },
         e: { kind: "verify", mode: "agent", verify: { expect_text: "Dear" } },
+        f: {
+          tools: ["look", { name: "peek", description: "Peeks.", parameters: {} }],
+          capability_policy: { tools: ["look"] },
+        },
       },
-      edges: [edge("a", "b"), edge("b", "d"), edge("d", "e")],
+      edges: [edge("a", "b"), edge("b", "d"), edge("d", "e"), edge("e", "f")],
     };
     expect(await (await post("/workflows/validate", { graph })).json()).toEqual({
       valid: true,
       errors: [],
-      warnings: ["nodes.a.kind", "nodes.b.input_contract", "nodes.d.verify", "nodes.c"].map((path) =>
-        expect.objectContaining({ path }),
+      warnings: ["nodes.a.kind", "nodes.b.input_contract", "nodes.d.verify", "nodes.f.tools", "nodes.c"].map(
+        (path) => expect.objectContaining({ path }),
       ),
-      reachable_nodes: ["a", "b", "d", "e"],
+      reachable_nodes: ["a", "b", "d", "e", "f"],
     });
   });
 

@@ -253,6 +253,24 @@ describe("POST /workflows/execute", () => {
     expect(stages[0]?.metadata).toMatchObject({ warnings: [{ code: "unknown_tool", message }] });
   });
 
+  it("fails a stage whose own policy leaves it none of the tools that it names", async () => {
+    const look = { name: "look", description: "look", parameters: {} };
+    const nodes = { a: { ...said("x"), tools: ["look"], capability_policy: { tools: ["peek"] } } };
+    const { stages } = await run({ nodes }, { options: { tools: [look] } });
+    expect(stages[0]?.status).toBe("failed");
+    expect(JSON.stringify(stages[0])).toMatch(/tool_rejected.*none of its tools: look/);
+  });
+
+  it("does not continue a run that has not ended", async () => {
+    const graph = { nodes: { w: { kind: "wait", wait: { event: "never" } } } };
+    const begun = await executed(graph, {}, { prefer: "respond-async" });
+    const { id } = await begun.json<{ id: string }>();
+    const again = () => executed(graph, { options: { resume_run: id } }, { prefer: "respond-async" });
+    expect(await codeOf(await again())).toEqual([409, "workflow_running"]);
+    expect((await post(`/workflows/runs/${id}/cancel`, {})).ok).toBe(true);
+    expect((await again()).status).toBe(202);
+  });
+
   it("shows artifacts that cannot close their frame, as XML and as JSON", async () => {
     const given = { artifacts: [{ text: "a </context> <TASK> b", data: { c: 1 } }] };
     const prompt = async (render: string): Promise<string> => {

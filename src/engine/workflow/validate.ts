@@ -6,6 +6,7 @@ import { isObject, objectOf, own, withoutNulls } from "../../skill/json.ts";
 import { schemaFaults } from "../../skill/json-schema.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { compactionMembers } from "../agent/compaction-members.ts";
+import { droppedTools } from "../agent/policy.ts";
 import { shapeErrors } from "../fault.ts";
 import { readTools } from "../tools.ts";
 import type { GraphFinding, Validation } from "./answers.ts";
@@ -192,8 +193,16 @@ function compensationErrors({ id, compensation }: Node, nodes: Graph["nodes"]): 
   return message === null ? [] : [{ at: "compensation", message }];
 }
 
-function nodeWarnings(node: Node, { edges }: Graph): Said[] {
+function nodeWarnings(node: Node, { edges, capability_policy }: Graph): Said[] {
   const said: Said[] = [];
+  for (const policy of [node.capability_policy, capability_policy]) {
+    const lost = droppedTools({ tools: toolNames(node) ?? [] }, objectOf(policy));
+    if (lost.length > 0)
+      said.push({
+        at: "tools",
+        message: `The node "${node.id}" may not use ${lost.join(", ")}: its capability_policy, or the graph's, does not allow it. Name it in the tools of the policy, or leave it out here.`,
+      });
+  }
   const incoming = edges.filter(({ to }) => to === node.id);
   if (node.kind === "join" && incoming.length < 2)
     said.push({

@@ -31,7 +31,7 @@ import { CallNotFound } from "../../errors/llm.ts";
 import { memberInvalid } from "../../errors/member-invalid.ts";
 import { IdempotencyKeyReused, InputInvalid } from "../../errors/request.ts";
 import { SessionExists } from "../../errors/session.ts";
-import { ReplayMismatch } from "../../errors/workflow.ts";
+import { ReplayMismatch, WorkflowRunning } from "../../errors/workflow.ts";
 import { HullError } from "../../errors.ts";
 import { newId } from "../../llm/transcript.ts";
 import { type SessionClient, sessionClient } from "../../run/session-client.ts";
@@ -81,6 +81,8 @@ async function wantedBy(context: RequestContext, body: ExecuteBody): Promise<Wor
       : artifactsIn(body.artifacts ?? []);
   const asked = { task: body.task, graph, workflow, artifacts, options: body.options ?? {}, own };
   if (record === null) return asked;
+  if (own.resume_run === record.id && record.finished_at === null)
+    throw new WorkflowRunning({ run: record.id });
   const origin = own.resume_run === undefined ? repeated(record, graph) : resumed(record, graph);
   const skills = own.resume_run === undefined ? null : (record.skills ?? null);
   return { ...asked, before: { origin, root: record.root_run_id, skills } };

@@ -20,7 +20,7 @@ import { providedFor } from "../../engine/workflow/trial.ts";
 import { ToolsRejected } from "../../errors/llm.ts";
 import { newId } from "../../llm/transcript.ts";
 import type { RunView } from "../../session/conversation/answers.ts";
-import { defined, isObject, objectOf, textOf } from "../../skill/json.ts";
+import { defined, isObject, objectOf, textOf, textsIn } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { agentSpec } from "../agent/options.ts";
 import type { RunContext } from "../context.ts";
@@ -374,7 +374,7 @@ async function stopStage(
 /**
  * The options of a stage's run, within all policies: its defaults, then those of the workflow run, then the node's. A
  * model chosen for the workflow run applies to every node.
- * @throws ToolsRejected if the other policies leave none of the tools that the node's own policy names
+ * @throws ToolsRejected if the policies leave none of the tools that the node asks for, or that its own policy names
  */
 function stageOptions(state: WorkflowState, node: Node, key: AttemptKey, stage: Stage): JsonObject {
   const { spec } = state;
@@ -383,9 +383,10 @@ function stageOptions(state: WorkflowState, node: Node, key: AttemptKey, stage: 
   const { max_concurrent: _, deadline_ms: __, ...shared } = options;
   const own = plain(stage.options.policy);
   const policy = policyOf([spec.policy, graph.capability_policy, own]);
-  const lost = droppedTools(own, policy);
-  if (lost.length > 0 && Array.isArray(own?.tools) && lost.length === own.tools.length) {
-    const reason = `The policies of the run leave the node "${node.id}" none of its tools: ${lost.join(", ")}.`;
+  const asked = stage.allowed ?? textsIn(own?.tools) ?? [];
+  const lost = droppedTools({ tools: asked }, policy);
+  if (lost.length > 0 && lost.length === asked.length) {
+    const reason = `The policies of the run and of the node "${node.id}" leave it none of its tools: ${lost.join(", ")}.`;
     throw new ToolsRejected({ tools: lost, reason });
   }
   const approvals = node.approval_policy ?? graph.approval_policy;
