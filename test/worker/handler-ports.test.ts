@@ -59,6 +59,14 @@ const FOLDERS = {
     ]),
     "scripts/draw.js": DRAW,
   },
+  series: {
+    "SKILL.md": mockSkill("series"),
+    "tools.json": JSON.stringify([declared("draw_all")]),
+    "scripts/draw_all.js": `export default async (_, ctx) => {
+      for (const id of ["z", "b", "m", "a"]) await ctx.artifact({ id, type: "code", title: id, content: id });
+      await ctx.artifact.update("m", { content: "more" });
+    }`,
+  },
   risky: {
     "SKILL.md": mockSkill("risky"),
     "tools.json": JSON.stringify([declared("wipe", { "x-risk": "dangerous" })]),
@@ -91,6 +99,24 @@ const events = async (
 ): Promise<SseEvent[]> => readEvents(await post(path, body, { accept: "text/event-stream", ...headers }));
 const dataOf = (told: SseEvent[], name: string): Body[] =>
   told.filter(({ event }) => event === name).map(({ data }) => data);
+
+it("a session lists the artifacts of one call in the order of their creation, and so does its fork", async () => {
+  const titles = async (session: string): Promise<unknown[]> => {
+    const answer = await client.fetch(`/sessions/${session}/artifacts`);
+    return (await answer.json<{ data: Body[] }>()).data.map(({ title, versions, place }) => [
+      title,
+      versions,
+      place,
+    ]);
+  };
+  await post("/sessions", { id: "drawn" });
+  const options = { provider: "mock", skills: ["series"], ...calling("draw_all") };
+  await post("/sessions/drawn/runs", { prompt: "go", options });
+  const wanted = ["z", "b", "m", "a"].map((id) => [id, id === "m" ? 2 : 1, undefined]);
+  expect(await titles("drawn")).toEqual(wanted);
+  await post("/sessions/drawn/fork", { dst: "redrawn" });
+  expect(await titles("redrawn")).toEqual(wanted);
+});
 
 describe("a secret", () => {
   it.each([false, true])(

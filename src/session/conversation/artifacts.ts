@@ -6,12 +6,18 @@ import type { Applied } from "../../engine/agent/apply.ts";
 import type { AgentRecord } from "../../engine/agent/records.ts";
 import type { Artifact, ImportedArtifact } from "../../engine/artifact.ts";
 import { CallNotFound } from "../../errors/llm.ts";
+import { defined } from "../../skill/json.ts";
 import type { Tables } from "../tables.ts";
 import type { ArtifactEntry, ArtifactView } from "./answers.ts";
 import type { Rows } from "./rows.ts";
 
 /** A version without its content. */
 type Head = Pick<ArtifactEntry, "type" | "title" | "language" | "run_id" | "call_id">;
+
+/** Its place among those of the same row of records. Absent: the first, or an earlier version of Hull stored it. */
+type StoredHead = Head & { place?: number };
+/** `null` comes first. */
+const PLACE = "json_extract(head, '$.place')";
 
 export interface VersionRow {
   id: string;
@@ -44,6 +50,7 @@ function broughtBy(record: AgentRecord): Artifact[] {
 export class StoredArtifacts {
   readonly #records: Rows<AgentRecord[]>;
   readonly #tables: Tables<"artifact">;
+  #latest = { record: 0, place: 0 };
 
   constructor(records: Rows<AgentRecord[]>, tables: Tables<"artifact">) {
     this.#records = records;
@@ -57,15 +64,25 @@ export class StoredArtifacts {
   note(applied: Applied): void {
     for (const { artifact, at, run_id, call_id } of artifactsOf(applied)) {
       const { id, version, type, title, language } = artifact;
-      const head: Head = { type, title, ...(language === undefined ? {} : { language }), run_id, call_id };
-      const row = { id, version, record: this.#records.last(), at, head: JSON.stringify(head) };
+      const record = this.#records.last();
+      const place = record === this.#latest.record ? this.#latest.place + 1 : 0;
+      this.#latest = { record, place };
+      const head: StoredHead = {
+        type,
+        title,
+        ...defined({ language }),
+        run_id,
+        call_id,
+        ...(place === 0 ? {} : { place }),
+      };
+      const row = { id, version, record, at, head: JSON.stringify(head) };
       this.#tables.insert("artifact", row, "INSERT OR IGNORE");
     }
   }
 
   /** Every version, in the order of creation. A fork has those of its parent in few records. */
   versions(): VersionRow[] {
-    return this.#tables.exec("artifact", "SELECT * FROM artifact ORDER BY at, record, id, version");
+    return this.#tables.exec("artifact", `SELECT * FROM artifact ORDER BY at, record, ${PLACE}, id, version`);
   }
 
   /** A version in the form that a fork imports; `null`: it cannot be read. */
@@ -85,15 +102,16 @@ export class StoredArtifacts {
   list({ offset, limit }: { offset: number; limit: number }): { data: ArtifactEntry[]; next: number | null } {
     const rows = this.#tables.exec<VersionRow & { versions: number; created: number }>(
       "artifact",
-      `SELECT artifact.*, versions, created FROM artifact JOIN
-         (SELECT id, max(version) AS version, count(*) AS versions, min(at) AS created, min(record) AS first
-          FROM artifact GROUP BY id) USING (id, version)
-       ORDER BY created, first, id LIMIT ? OFFSET ?`,
+      `SELECT artifact.*, versions, created FROM artifact
+       JOIN (SELECT id, max(version) AS version, count(*) AS versions FROM artifact GROUP BY id) USING (id, version)
+       JOIN (SELECT id, min(version), at AS created, record AS first, ${PLACE} AS place FROM artifact GROUP BY id)
+         USING (id)
+       ORDER BY created, first, place, id LIMIT ? OFFSET ?`,
       limit + 1,
       offset,
     );
     const data = rows.slice(0, limit).map(({ versions, created, ...row }) => {
-      const head: Head = JSON.parse(row.head);
+      const { place: _, ...head }: StoredHead = JSON.parse(row.head);
       const { id, version } = row;
       return { id, ...head, version, versions, created_at: time(created), updated_at: time(row.at) };
     });
