@@ -291,6 +291,17 @@ describe("the answer", () => {
     expect((await hull.call("/skills/no-content", "x")).status).toBe(205);
   });
 
+  test("a text whose pieces come as they are made says that nothing on the way may compress it", async () => {
+    for (const [slug, coding] of [
+      ["dies-late", "identity"],
+      ["dies-late-short", null],
+    ]) {
+      const answer = await hull.call(`/skills/${slug}`, "x");
+      expect(answer.headers.get("content-encoding")).toBe(coding);
+      await answer.body?.cancel();
+    }
+  });
+
   test("S48: an event stream lives longer than timeout_ms, and its silence ends in an error event", async () => {
     const events = await (await hull.call("/skills/events", "x")).text();
     expect(events.match(/data: \d/g)).toHaveLength(8);

@@ -71,7 +71,7 @@ export async function runProxy(
   }
   const down = returnedHeaders(proxy, upstream.headers, url);
   if (isActive(down.get("content-type") ?? "")) down.set("content-disposition", "attachment");
-  const answer = await passDown(upstream, context, {
+  const answer = await passDown(upstream, down, context, {
     skill: slug,
     idleMs: manifest.idle_timeout_ms,
     onFault: (error) => logError(error, context),
@@ -161,9 +161,11 @@ async function* uploaded(
 
 /**
  * The answer's body in a form that reveals an early end: by its length, by a last event, or by an error of the stream.
+ * @param down the headers that go with it
  */
 async function passDown(
   upstream: Response,
+  down: Headers,
   context: RequestContext,
   body: UpstreamBody,
 ): Promise<ReadableStream<Uint8Array> | null> {
@@ -182,5 +184,7 @@ async function passDown(
       utf8(`\n\n${formatEvent(problemOf(toHullError(fault), context), "error")}`),
     );
   }
+  // What compresses a text on its way, as the proxy of wrangler does, keeps the pieces until the end.
+  down.set("content-encoding", "identity");
   return reader.hold();
 }
