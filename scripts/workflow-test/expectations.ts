@@ -18,12 +18,20 @@ export interface Difference {
 /** In the order of the test's members; empty: the run is as expected. */
 export function differences(wanted: Expectation, run: WorkflowRun): Difference[] {
   const { status, error, nodes, order, compensated, result, artifacts, model_calls } = wanted;
+  const unknown = [...Object.keys(nodes), ...(order ?? []), ...(compensated ?? [])].filter(
+    (id) => !Object.hasOwn(run.graph.nodes, id),
+  );
   const ended = run.stages.map(({ node_id }) => node_id);
   const undone = run.compensations.map(({ node_id }) => node_id);
   return [
     ...(status === run.status
       ? []
       : [{ path: "status", expected: status, actual: `${run.status}. ${run.explanation}` }]),
+    ...[...new Set(unknown)].map((id) => ({
+      path: `nodes.${id}`,
+      expected: "a node",
+      actual: "the graph has none of this name",
+    })),
     ...equal("error", error, run.error?.code ?? null),
     ...Object.entries(nodes).flatMap(([id, node]) =>
       ofNode(

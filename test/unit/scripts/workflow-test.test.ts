@@ -1,6 +1,7 @@
 /** `hull workflow test` before it asks a server: which files it finds, and what it refuses in them. */
 import { describe, expect, test } from "vitest";
 import { hullHere } from "../../support/hull-here.ts";
+import { serve } from "./answering-server.ts";
 import { folder, skillText } from "./folder.ts";
 
 const NOBODY = "http://127.0.0.1:1";
@@ -48,5 +49,53 @@ describe("hull workflow test", () => {
   ])("refuses %j with its place", async (text, code, output) => {
     const { err, ...ended } = await tested(folder({ "a.test.yaml": text }), "a.test.yaml");
     expect({ ...ended, err }).toEqual({ code, out: "", err: expect.stringContaining(output) });
+  });
+
+  /** A Hull with one run, which has this record until somebody ends it. */
+  const hullWith = (record: object): Promise<string> =>
+    serve(({ method, url }, response) => {
+      const ended = method === "POST" && url?.endsWith("/kill");
+      response.statusCode = ended ? 409 : method === "DELETE" ? 204 : 200;
+      response.end(
+        JSON.stringify(
+          ended
+            ? { code: "workflow_ended", detail: "The run has ended." }
+            : {
+                id: "wf_1",
+                explanation: "It runs.",
+                finished_at: null,
+                graph: { nodes: { act: {} } },
+                stages: [],
+                compensations: [],
+                error: null,
+                usage: { call_count: 0 },
+                ...record,
+              },
+        ),
+      );
+    });
+
+  test.each<[what: string, record: object, expected: string, code: number, says: string]>([
+    [
+      "a run that ends as its time is over",
+      { status: "running" },
+      "{}",
+      1,
+      "expected completed, got running",
+    ],
+    [
+      "a name that no node has",
+      { status: "completed", finished_at: "2026-01-01T00:00:00Z" },
+      "{nodes: {act: {visits: 0}, atc: {visits: 0}}}",
+      1,
+      "nodes.atc: expected a node, got the graph has none of this name\n1 case",
+    ],
+  ])("reports %s", async (_, record, expected, code, says) => {
+    const cwd = folder({
+      "a.test.yaml": `task: t\ngraph: {act: {}}\ncases: [{name: a, expect: ${expected}}]\n`,
+    });
+    const url = await hullWith(record);
+    const found = await hullHere(["workflow", "test", "a.test.yaml", "--timeout", "0", "--url", url], cwd);
+    expect(found).toEqual({ code, out: expect.stringContaining(says), err: "" });
   });
 });
