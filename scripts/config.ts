@@ -18,7 +18,7 @@ const rateLimit = z
   .string()
   .regex(
     /^(?:none|[1-9]\d{0,8}\/[1-9]\d{0,5}s)$/,
-    'must look like "120/60s": requests, a slash, seconds; or be "none"',
+    'must look like "120/60s": 1 to 999999999 requests, a slash, 1 to 999999 seconds; or be "none"',
   )
   .transform((text) => {
     if (text === "none") return null;

@@ -68,5 +68,5 @@ export function printFindings({ rootContext: { root } }: OneSkill, found: readon
 
 function missing(root: string): CommandError {
   const hint = "Name the folder of one skill; hull publish sends all skills of a project.";
-  return new CommandError(EXIT.missing, "skill_missing", `The folder ${root} holds no SKILL.md.`, hint);
+  return new CommandError(EXIT.missing, "skill_missing", `There is no folder ${root} with a SKILL.md.`, hint);
 }

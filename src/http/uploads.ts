@@ -137,6 +137,10 @@ async function readStored(context: RequestContext, id: string, named: string): P
 /** The files of the skill. @throws BundleInvalid */
 async function readArchive({ request, settings }: RequestContext, type: string): Promise<SourceFile[]> {
   const body = await readBody(request, Math.min(MAX_BYTES, settings.max_body_bytes));
+  if (body[0] === 0x1f && body[1] === 0x8b)
+    throw new BundleInvalid({
+      reason: "gzip compressed it; send the tar as it is, a zip, or use hull upload",
+    });
   const isZip = ZIP_TYPES.includes(type) || (UNTYPED.includes(type) && body[0] === 0x50 && body[1] === 0x4b);
   try {
     const files = isZip

@@ -221,6 +221,12 @@ describe("a signed event", () => {
     ] as const) {
       expect([headers, await send(id, body, headers)]).toEqual([headers, [401, code, undefined]]);
     }
+    const otherForm = await keyed.fetch(`/daemons/${id}/events`, {
+      method: "POST",
+      body,
+      headers: { "x-sig": `t=${now()},v1=${sign(body)}`, "x-time": String(now()) },
+    });
+    expect((await otherForm.json<Body>()).detail).toContain("X-Sig has to hold an HMAC-SHA256 in hex");
     const good = at(now());
     const packed = await send(id, body, { ...good, "content-encoding": "gzip" });
     expect(packed).toEqual([415, "unsupported_media_type", undefined]);

@@ -120,6 +120,11 @@ describe("what an archive may contain", () => {
       makeZip([{ name: "a", content: new Uint8Array(3_000_000), deflate: true, lie: { size: 300_000 } }]),
       /a unpacks to more than its 300000 bytes/,
     ],
+    [
+      "a compressed tar",
+      Uint8Array.of(0x1f, 0x8b, 8, 0, 0, 0, 0, 0),
+      /gzip compressed it; send the tar as it is/,
+    ],
     ["an encrypted file", makeZip([{ name: "a", lie: { flags: 1 } }]), /a is encrypted/],
   ])("%s is refused", async (_, files, reason, slug = "fox") => {
     const problem = await refusal(await red.put(slug, await files));

@@ -62,7 +62,9 @@ export async function signedCall(
   const bytes = await body();
   const signed = time === null ? bytes : concat([new TextEncoder().encode(`${time}.`), bytes]);
   const digits = digitsOf(sent);
-  if (digits === null || !(await verified(secret, digits, signed)))
+  if (digits === null)
+    throw new WebhookRefused({ reason: `the header ${webhook.header} has to hold an HMAC-SHA256 in hex` });
+  if (!(await verified(secret, digits, signed)))
     throw new WebhookRefused({ reason: "the signature does not match" });
   return { tenant, body: bytes, name: time === null ? null : await sha256(`${id} ${time} ${digits}`) };
 }
