@@ -1,6 +1,7 @@
 /** What executions of one uid cannot reach: each other's files, memory, environment and signals. */
 import { execFileSync } from "node:child_process";
-import { readdir, readFile } from "node:fs/promises";
+import { readdirSync } from "node:fs";
+import { chmod, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -13,6 +14,8 @@ import {
   type Bundle,
   bundle,
   collect,
+  otherProcesses,
+  parentOf,
   run,
   runOptions,
   spec,
@@ -103,6 +106,7 @@ def handler(args):
     return [doubled, child.wait(), DATA, open("/proc/%d/environ" % os.getpid(), "rb").read() != b""]
 `,
   "scripts/usual.js": `import { execFileSync } from "node:child_process";
+import { readdirSync } from "node:fs";
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 const { data } = await import(new URL("beside.js", import.meta.url));
@@ -116,19 +120,47 @@ export default async (args, ctx) => {
   "scripts/beside.js": "export const data = 'beside';\n",
   "scripts/data.txt": "data",
   "noop.sh": "#!/bin/sh\n",
+  "no-interpreter.sh": "#!/not/there\n",
 };
+
+/** Of each process that the runner started for its executions, and of theirs: how many descriptors it has open. */
+function descriptorsBelow(runner: TestRunner): Map<number, number> {
+  const parents = new Map(otherProcesses().map((pid) => [pid, parentOf(pid)]));
+  const isBelow = (pid: number | undefined): boolean =>
+    pid !== undefined && (pid === runner.process.pid || isBelow(parents.get(pid)));
+  const pids = [...parents.keys()].filter((pid) => pid !== runner.process.pid && isBelow(pid));
+  return new Map(pids.map((pid) => [pid, descriptorsOf(pid)]));
+}
+
+function descriptorsOf(pid: number): number {
+  try {
+    return readdirSync(`/proc/${pid}/fd`).length;
+  } catch {
+    return 0;
+  }
+}
 
 describe.runIf(possible).each([
   ["", []],
   [", behind a gate", ["--max-processes", "500"]],
 ])("executions of one uid%s", (_, flags) => {
+  let place: string;
   let runner: TestRunner;
   let files: Bundle;
   beforeAll(async () => {
     files = await bundle(HANDLERS);
-    runner = await startRunner({ flags: ["--child-uid", String(CHILD_UID), ...flags], place: tmpdir() });
+    place = await mkdtemp(join(tmpdir(), "hull-landlock-"));
+    await chmod(place, 0o755);
+    // What a process may use next to the state does not include what a link there leads to.
+    await symlink(".", join(place, "loop"));
+    await writeFile(join(place, "beside.sh"), "#!/bin/sh\necho beside\n");
+    await chmod(join(place, "beside.sh"), 0o777);
+    runner = await startRunner({ flags: ["--child-uid", String(CHILD_UID), ...flags], place });
   });
-  afterAll(() => runner.stop());
+  afterAll(async () => {
+    await runner.stop();
+    await rm(place, { recursive: true });
+  });
 
   test("S117: /readyz reports the isolation", async () => {
     const ready: unknown = await (await fetch(`${runner.url}/readyz`)).json();
@@ -208,9 +240,24 @@ describe.runIf(possible).each([
     expect(await inSession(one, "ls; echo again > f; cat f")).toBe("d\nagain\n");
   });
 
-  test("a process that cannot start says why", async () => {
-    const { status } = await run(runner, files, { argv: ["./not-there"] });
+  test("files beside the runner's folder stay open as far as their modes say", async () => {
+    const script = 'cat "$0"; "$0"; truncate -s 22 "$0"; echo "echo more" >> "$0"; "$0"';
+    const { stdout } = await run(runner, files, { argv: ["sh", "-c", script, join(place, "beside.sh")] });
+    expect(stdout.toString()).toBe("#!/bin/sh\necho beside\nbeside\nbeside\nmore\n");
+  });
+
+  test.each(["./not-there", "./no-interpreter.sh"])("%s cannot start, and says why", async (command) => {
+    const { status } = await run(runner, files, { argv: [command] });
     expect(status.cause).toBe("command_not_found");
+  });
+
+  test("an execution leaves no descriptor open in what starts the next one", async () => {
+    await run(runner, files, { argv: ["true"] });
+    const before = descriptorsBelow(runner);
+    await run(runner, files, { argv: ["true"] });
+    const after = descriptorsBelow(runner);
+    expect(before.size).toBeGreaterThan(1);
+    expect([...before].filter(([pid, count]) => (after.get(pid) ?? count) > count)).toEqual([]);
   });
 });
 

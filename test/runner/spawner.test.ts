@@ -14,6 +14,7 @@ import {
   gone,
   ofProcess,
   otherProcesses,
+  parentOf,
   processesWith,
   run,
   running,
@@ -83,12 +84,8 @@ test("the second spawner is started when the first one has an execution, and the
   const spawners = (await Spawners.start(COMMAND, 2)) ?? expect.fail("no spawner");
   /** The spawners of this process; the test before has ended its own. */
   const started = (): number =>
-    processesWith("hull-spawner").filter((line) => {
-      const [, parent] = ofProcess(Number.parseInt(line, 10), "stat")
-        .replace(/^.*\) /s, "")
-        .split(" ");
-      return Number(parent) === process.pid;
-    }).length;
+    processesWith("hull-spawner").filter((line) => parentOf(Number.parseInt(line, 10)) === process.pid)
+      .length;
   const id = `spawners-test-${process.pid}`;
   const launch = (): void => {
     spawners.launch({

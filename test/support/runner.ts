@@ -297,11 +297,14 @@ export async function atOnce(mark: string): Promise<number> {
  * last a while.
  */
 function isFork(pid: number): boolean {
+  return commandOf(pid) === commandOf(parentOf(pid) ?? 0);
+}
+
+/** The pid of a process's parent; undefined if the process has ended. */
+export function parentOf(pid: number): number | undefined {
   // The name before it, in parentheses, may contain anything.
-  const [, parent] = ofProcess(pid, "stat")
-    .replace(/^.*\) /s, "")
-    .split(" ");
-  return commandOf(pid) === commandOf(Number(parent));
+  const found = /^.*\) \S+ (\d+)/s.exec(ofProcess(pid, "stat"));
+  return found === null ? undefined : Number(found[1]);
 }
 
 /** Waits until so many processes of this machine have `mark` in their command lines. */
