@@ -1,6 +1,6 @@
 /** The output of processes on the runner's disk: sealed, and whole for the caller that may read it again. */
 import { execFileSync } from "node:child_process";
-import { mkdtemp, readdir, readFile, readlink, rm, stat } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, readlink, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
@@ -207,8 +207,11 @@ test("segments follow each other, and go with their last execution", async () =>
   const segments = async () => (await readdir(dir)).filter((name) => name.endsWith(".log")).sort();
   expect(await segments()).toEqual(["1.log", "2.log", "3.log"]);
   journal.close();
+  // An earlier runner died before it recorded the end.
+  await writeFile(join(dir, "frames", "1-999"), "frames without a record");
 
   const next = await opened(1e9);
+  expect(await files()).toHaveLength(1);
   expect([next.find("runs")?.state, next.find("e0")?.state, next.find("e299")?.state]).toEqual([
     "lost",
     "ended",
@@ -223,4 +226,42 @@ test("segments follow each other, and go with their last execution", async () =>
   await expect.poll(segments).toEqual(["5.log"]);
   await expect.poll(files).toEqual([]);
   last.close();
+});
+
+test("beyond its limit a journal forgets the oldest execution with its bytes, and no other", async () => {
+  const dir = await mkdtemp(join(tmpdir(), "hull-journal-"));
+  onTestFinished(() => rm(dir, { recursive: true }));
+  const cipher = new JournalCipher(() => Buffer.alloc(32));
+  const journal = await Journal.open(dir, { bytes: 6e6, ms: 1e9 }, cipher);
+  onTestFinished(() => journal.close());
+  const end = async (id: string, size: number): Promise<void> => {
+    const log = journal.newFrames();
+    log.append(FRAME.stdout, Buffer.alloc(size, id));
+    log.finish();
+    await log.settled();
+    journal.ended(id, "spec", log);
+    journal.flush();
+  };
+  const said = async (id: string) => Buffer.from((await journal.replay(id))?.bytes().subarray(5) ?? []);
+  const ids: string[] = [];
+  // It begins in the first segment, and ends in a later one.
+  journal.started("crosses", "spec");
+  let oldest = 0;
+  for (let n = 0; n < 380; n += 1) {
+    const id = n === 145 ? "crosses" : `e${n}`;
+    ids.push(id);
+    await end(id, 60_000);
+    while (journal.find(ids[oldest] ?? "") === undefined) oldest += 1;
+    expect([id, (await said(ids[oldest] ?? "")).equals(Buffer.alloc(60_000, ids[oldest]))]).toEqual([
+      id,
+      true,
+    ]);
+  }
+  expect([oldest > 280, journal.bytes > 5.9e6, journal.bytes <= 6e6]).toEqual([true, true, true]);
+  const names = async () => (await readdir(dir)).filter((name) => name.endsWith(".log")).sort();
+  await expect.poll(names).toEqual(["3.log"]);
+  // Alone longer than the limit: its file goes too.
+  await end("long", 7e6);
+  expect([journal.find("long"), journal.bytes]).toEqual([undefined, 0]);
+  await expect.poll(() => readdir(join(dir, "frames"))).toEqual([]);
 });
