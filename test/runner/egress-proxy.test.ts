@@ -1,10 +1,12 @@
 /** What the proxy of handlers that list hosts refuses, asked over its socket. The test says where names lead. */
 import dns from "node:dns/promises";
 import { mkdtemp, rm } from "node:fs/promises";
-import { request } from "node:http";
+import { createServer, request } from "node:http";
 import { syncBuiltinESMExports } from "node:module";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { afterAll, expect, test } from "vitest";
 import { EgressProxy } from "../../container/egress-proxy.ts";
 
@@ -95,4 +97,38 @@ test("a password serves for its call's time, its hosts and this proxy alone", as
   for (const [name, password] of Object.entries(refused))
     for (const tunnel of [false, true])
       expect([name, (await ask(password, { tunnel }))[0]]).toEqual([name, 407]);
+});
+
+test.each([
+  [
+    "what either side sends before the tunnel stands arrives",
+    200,
+    /^HTTP\/1\.1 200 .*\r\n\r\nfrom there, from here$/s,
+  ],
+  ["its refusal is 502", 403, /^HTTP\/1\.1 502 .*The machine's proxy answered 403\.\n$/s],
+])("through the machine's own proxy: %s", async (_, status, answer) => {
+  const logins: (string | undefined)[] = [];
+  const machine = createServer().on("connect", (asked, socket) => {
+    logins.push(asked.headers["proxy-authorization"]);
+    socket.write(`HTTP/1.1 ${status} So\r\n\r\nfrom there, `);
+    socket.pipe(socket);
+  });
+  await new Promise<void>((resolve) => machine.listen(0, "127.0.0.1", resolve));
+  const address = machine.address();
+  const port = typeof address === "object" ? address?.port : null;
+  const through = await EgressProxy.open(join(folder, `${status}.sock`), {
+    https_proxy: `http://me:my%20word@127.0.0.1:${port}`,
+  });
+  try {
+    const login = Buffer.from(`hull:${passwordOf(through.variables([HOST], MINUTE))}`).toString("base64");
+    const socket = connect(join(folder, `${status}.sock`));
+    const head = [`CONNECT ${HOST}:443 HTTP/1.1`, `host: ${HOST}`, `proxy-authorization: Basic ${login}`];
+    socket.end(`${head.join("\r\n")}\r\n\r\nfrom here`);
+    expect(await text(socket)).toMatch(answer);
+    expect(logins).toEqual([`Basic ${Buffer.from("me:my word").toString("base64")}`]);
+  } finally {
+    through.close();
+    machine.close();
+    machine.closeAllConnections();
+  }
 });
