@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Cgroups, NoCgroups, oomKillsIn } from "../../container/cgroup.ts";
+import { Cgroup, Cgroups, NoCgroups, oomKillsIn } from "../../container/cgroup.ts";
 import { Pipes } from "../../container/pipes.ts";
 import { GroupProcess, type ProcessOutcome } from "../../container/process.ts";
 import { Spawners } from "../../container/spawners.ts";
@@ -67,7 +67,11 @@ test("a process is in its cgroup before it is its program; what the kernel count
     1,
   );
   if (launcher === null) throw new Error("no spawner");
-  const start = async (args: string[], file = "/bin/sh", stopAt?: "cancelled") => {
+  const start = async (
+    args: string[],
+    file = "/bin/sh",
+    { stopAt, cgroup = cgroups.create() }: { stopAt?: "cancelled"; cgroup?: Cgroup } = {},
+  ) => {
     while (!pipes.ready) await pipes.more();
     return new Promise<ProcessOutcome & { stdout: string }>((resolve) => {
       let stdout = "";
@@ -90,7 +94,7 @@ test("a process is in its cgroup before it is its program; what the kernel count
           },
           onEnd: (outcome) => resolve({ ...outcome, stdout }),
         },
-        { launcher, pipes, cgroup: cgroups.create() },
+        { launcher, pipes, cgroup },
       );
       if (stopAt !== undefined) running.stop(stopAt);
     });
@@ -106,9 +110,15 @@ test("a process is in its cgroup before it is its program; what the kernel count
     ]);
     expect(killed).toMatchObject({ signal: "SIGKILL", outOfMemory: true });
     expect(await start([], "/nowhere/program")).toMatchObject({ startError: "ENOENT" });
-    expect(await start(["-c", "sleep 76.5"], "/bin/sh", "cancelled")).toMatchObject({
+    expect(await start(["-c", "sleep 76.5"], "/bin/sh", { stopAt: "cancelled" })).toMatchObject({
       stopped: "cancelled",
     });
+    // The kernel may refuse to take it in: then it does not become its program.
+    const absent = new Cgroup([join(dir, "absent")]);
+    expect(await start(["-c", "echo without > ran"], "/bin/sh", { cgroup: absent })).toMatchObject({
+      startError: "ENOENT",
+    });
+    expect(await readdir(dir)).not.toContain("ran");
     await writeFile(join(dir, "text"), 'echo "shell $1"\n', { mode: 0o755 });
     expect(await start(["a"], join(dir, "text"))).toMatchObject({ ...exit, stdout: "shell a\n" });
     await gone("sleep 76.5");
@@ -116,6 +126,17 @@ test("a process is in its cgroup before it is its program; what the kernel count
     await launcher.close();
     await pipes.close();
   }
+});
+
+test("what stays in a cgroup is ended until the cgroup can be removed; a missing one is removed", async () => {
+  const busy = join(dir, "busy");
+  await mkdir(busy);
+  // A folder with a file stands for a cgroup with a process: neither can be removed.
+  await writeFile(join(busy, "held"), "");
+  const removed = new Cgroup([busy, join(dir, "missing")]).remove();
+  await expect.poll(() => readFile(join(busy, "cgroup.kill"), "utf8").catch(() => "")).toBe("1");
+  await rm(busy, { recursive: true });
+  await removed;
 });
 
 test.each([
