@@ -198,7 +198,10 @@ describe("a runner that died", () => {
         argv: ["bash", "-c", script],
         env: { TOKEN: "canary-value" },
       });
-      const broken = collect(runExecution(runner, value, {}, runOptions(files)));
+      const events = runExecution(runner, value, {}, runOptions(files));
+      // The client knows that it began: without that, the end of the runner has another answer.
+      await events.next();
+      const broken = collect(events);
       broken.catch(() => {});
       await running("sleep 64.5", 2);
       // An end is written soon after its answer.
@@ -223,6 +226,25 @@ describe("a runner that died", () => {
       expect(left.filter((name) => !/^[0-9a-f]{32}(?:\/(?:in|out))?$/.test(name))).toEqual([]);
       const journal = await readFile(join(runner.stateDir, "journal", "1.log"), "utf8");
       expect(journal).not.toContain("canary");
+    } finally {
+      await runner.stop();
+    }
+  });
+
+  test("by a fault of its own it says so, and ends its processes first", async () => {
+    const fault = join(dir, "fault.cjs");
+    await writeFile(fault, 'process.on("SIGUSR2", () => { throw new Error("a fault"); });');
+    const runner = await startRunner({
+      flags: ["--spawners", "0"],
+      env: { NODE_OPTIONS: `--require=${fault}` },
+    });
+    try {
+      const script = "trap '' TERM; setsid sleep 68.5 & sleep 68.5";
+      run(runner, files, { argv: ["bash", "-c", script] }).catch(() => {});
+      await running("sleep 68.5", 2);
+      expect(await runner.kill("SIGUSR2")).toBe(1);
+      await gone("sleep 68.5");
+      expect(runner.log()).toMatch(/"crashed".*Error: a fault/);
     } finally {
       await runner.stop();
     }
