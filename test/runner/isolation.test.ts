@@ -154,6 +154,7 @@ except OSError: print("closed")' `;
       "/nowhere/setpriv",
     ],
     ["with an unknown word", [], { HULL_RUNNER_EGRESS: "maybe" }, "HULL_RUNNER_EGRESS"],
+    ["at an address of another machine", ["--host", "203.0.113.1"], {}, "EADDRNOTAVAIL"],
     ["with a bad flag from outside", [], { HULL_RUNNER_FLAGS: "--queue 1 --concurrency 0" }, "--concurrency"],
   ])(
     "%s a runner that cannot enforce its settings does not start, and says why",
@@ -174,10 +175,10 @@ describe("spawners", () => {
   afterAll(() => runner.stop());
 
   test.each(["0", "1"])(
-    "with %s spawners: a text without #! is a shell script; statuses and defaults",
+    "with %s spawners: a text without #! is a shell script; statuses, defaults, ends",
     async (count) => {
       const used = count === "1" ? runner : await startRunner({ flags: ["--spawners", count] });
-      const plain = await bundle({ "x.sh": "#!/bin/sh\n" });
+      const plain = await bundle({ "x.sh": "#!/bin/sh\n", "no-interpreter.sh": "#!/not/there\n" });
       try {
         const make =
           'printf "echo plain \\$1" > "$TMPDIR/t"; chmod 755 "$TMPDIR/t"; exec env "$TMPDIR/t" arg';
@@ -200,6 +201,15 @@ describe("spawners", () => {
         // Three streams and the folder that `ls` reads; Node passes on what its own starter left open.
         if (count === "1") expect(descriptors?.trim()).toBe("4");
         expect(new Set(ids?.trim().split(/\s+/)).size).toBe(1);
+        for (const [argv, cause] of [
+          [["./no-interpreter.sh"], "command_not_found"],
+          [["/bin/echo", "x\0y"], "spawn_failed"],
+        ] as const)
+          expect((await run(used, plain, { argv: [...argv] })).status).toMatchObject({ cause });
+        const told = "trap 'echo told; exit' TERM; setsid sleep 74.6 & sleep 74.6 & wait";
+        const late = await run(used, plain, { ...sh(told), timeout_ms: 300, grace_ms: 60_000 });
+        expect([late.status.cause, late.stdout.toString()]).toEqual(["timed_out", "told\n"]);
+        await gone("sleep 74.6");
       } finally {
         if (used !== runner) await used.stop();
       }

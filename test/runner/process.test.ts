@@ -23,6 +23,7 @@ beforeAll(async () => {
   files = await bundle({
     "tool.sh": '#!/bin/sh\nprintf "%s|" "$0" "$@"\n',
     "plain.txt": "not executable\n",
+    "no-interpreter.sh": "#!/not/there\n",
   });
   const env = {
     OPENAI_API_KEY: "canary-openai",
@@ -114,6 +115,7 @@ describe("environment and arguments", () => {
   test.each([
     [["no-such-command"], "command_not_found"],
     [["./absent.sh"], "command_not_found"],
+    [["./no-interpreter.sh"], "command_not_found"],
     [["../../../bin/true"], "command_not_found"],
     [["./plain.txt"], "spawn_failed"],
     [["/bin/echo", "x".repeat(200_000)], "spawn_failed"],

@@ -19,6 +19,7 @@ import {
   bundle,
   collect,
   run,
+  running,
   runOptions,
   spec,
   startRunner,
@@ -303,6 +304,23 @@ describe("ids", () => {
     await expect(run(runner, files, { id: value.id, argv: ["true"] })).rejects.toMatchObject({
       code: "execution_conflict",
     });
+  });
+
+  test("a cancel ends what runs, leaves what has ended, and finds no unknown one", async () => {
+    const files = await bundle({ "z.sh": "#!/bin/sh\n" });
+    const value = spec({ digest: files.digest, argv: ["sleep", "69.5"], detach: true });
+    const cancel = async (id: string): Promise<Answer> => {
+      const authorization = `Bearer ${await signTicket(runner.key, `execution:${id}`, "", Date.now())}`;
+      return answerOf(
+        await runner.fetch(`/v1/executions/${id}`, { method: "DELETE", headers: { authorization } }),
+      );
+    };
+    const ended = collect(runExecution(runner, value, {}, runOptions(files)));
+    await running("sleep 69.5");
+    expect((await cancel(value.id)).status).toBe(204);
+    expect((await ended).status.cause).toBe("cancelled");
+    expect((await cancel(value.id)).status).toBe(204);
+    expect(await cancel("unknown")).toEqual({ status: 404, code: "execution_not_found" });
   });
 });
 

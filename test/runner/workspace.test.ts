@@ -228,6 +228,11 @@ test("what a cancelled process wrote or never committed is undone", async () => 
   session.files.clear();
   session.put("f", "kept");
   expect((await session.run("ls; cat f")).stdout).toBe("f\nkept");
+
+  await session.run("rm f; n=$(printf 'n\\377'); mkdir -p f x/y $n; echo lost | tee x/y/z > $n/z");
+  session.files.clear();
+  session.put("f", "kept");
+  expect((await session.run("find . | sort; cat f")).stdout).toBe(".\n./f\nkept");
 });
 
 test("a command waits for the end of a cancelled one, and finds its changes undone", async () => {
