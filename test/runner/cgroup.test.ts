@@ -122,6 +122,9 @@ test("a process is in its cgroup before it is its program; what the kernel count
     await writeFile(join(dir, "text"), 'echo "shell $1"\n', { mode: 0o755 });
     expect(await start(["a"], join(dir, "text"))).toMatchObject({ ...exit, stdout: "shell a\n" });
     await gone("sleep 76.5");
+    // The runner's own file system may refuse the process's stdin.
+    await rm(pipes.dir, { recursive: true });
+    expect(await start(["-c", "true"])).toMatchObject({ startError: "ENOENT" });
   } finally {
     await launcher.close();
     await pipes.close();

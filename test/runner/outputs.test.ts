@@ -1,5 +1,6 @@
 /** Input files and output files. */
 import { createHash } from "node:crypto";
+import { readdir, readlink } from "node:fs/promises";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import {
   type Bundle,
@@ -84,6 +85,13 @@ test("up to 1000 files arrive; of more none does, and the end says why", async (
   const over = await many(1001);
   expect(over.status).toMatchObject({ cause: "output_too_large", reason: "files" });
   expect(over.files).toEqual([]);
+});
+
+test("what is not returned is not left open either", async () => {
+  await produce("cd $HULL_OUTPUT_DIR; touch empty; mkdir d; mkfifo f; printf y > y");
+  const fds = `/proc/${runner.process.pid}/fd`;
+  const paths = (await readdir(fds)).map((fd) => readlink(`${fds}/${fd}`).catch(() => ""));
+  expect((await Promise.all(paths)).filter((path) => path.includes("/scratch/"))).toEqual([]);
 });
 
 test("a failed script's files are not returned", async () => {

@@ -255,8 +255,16 @@ describe("bundles", () => {
   });
 
   test("the least recently used go when there are too many bytes", async () => {
-    const bundles = await Promise.all([1, 2, 3].map((n) => bundle({ "data.txt": String(n).repeat(2400) })));
-    for (const { digest, tar } of bundles) expect((await put(digest, tar)).status).toBe(204);
+    const make = (letter: string) => bundle({ "data.txt": letter.repeat(2400) });
+    const bundles = [await make("a"), await make("b"), await make("c")] as const;
+    const [first, ...others] = bundles;
+    expect((await put(first.digest, first.tar)).status).toBe(204);
+    // What is refused for want of another skill does not hold it.
+    const list = [first.digest, "9".repeat(64)].map((digest, n) => ({ name: `s${n}`, digest }));
+    const value = spec({ digest: first.digest, argv: ["true"], skills: { key: "a".repeat(16), list } });
+    const ticket = await signTicket(runner.key, `execution:${value.id}`, JSON.stringify(value), Date.now());
+    expect(await post(value, ticket)).toEqual({ status: 424, code: "bundle_missing" });
+    for (const { digest, tar } of others) expect((await put(digest, tar)).status).toBe(204);
     const kept = async () => {
       const names = await readdir(join(runner.stateDir, "bundles"));
       return bundles.map(({ digest }) => names.includes(digest)).join();
