@@ -67,7 +67,7 @@ async function route(parts: ServerParts, request: IncomingMessage, response: Ser
   };
   if (at === "POST v1/executions" && id === undefined) return submit(parts, request, response);
   if (at === "GET v1/executions") {
-    const from = Number(url.searchParams.get("from") ?? 0);
+    const from = Number(url.searchParams.get("from"));
     const execution = named(ID, (name) => `execution:${name}`);
     if (!Number.isSafeInteger(from) || from < 0) throw new Refused("bad_request", "`from` is not a number.");
     return executions.attach(execution, response, from);

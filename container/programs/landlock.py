@@ -34,18 +34,15 @@ def prepare_landlock(state):
         # Keeps clear of the descriptors that a process is given.
         fd = fcntl.fcntl(opened, fcntl.F_DUPFD_CLOEXEC, 64)
         os.close(opened)
-        mode = os.fstat(fd).st_mode
-        if stat.S_ISLNK(mode):
-            os.close(fd)
-            return None
-        rights = all_rights if stat.S_ISDIR(mode) else file_rights
+        # A rule for a link says nothing of where it leads.
+        rights = all_rights if stat.S_ISDIR(os.fstat(fd).st_mode) else file_rights
         return fd, ctypes.create_string_buffer(struct.pack("=Qi", rights, fd), 12)
 
     def create(allowed_paths):
         ruleset = syscall(444, ctypes.addressof(attributes), len(attributes), 0, 0)
         if ruleset < 0:
             raise OSError(ctypes.get_errno(), "no Landlock ruleset")
-        own_rules = [rule for rule in [path_rule(path) for path in allowed_paths] if rule]
+        own_rules = [path_rule(path) for path in allowed_paths]
         for _, attribute in shared_rules + own_rules:
             if syscall(445, ruleset, 1, ctypes.addressof(attribute), 0) != 0:
                 raise OSError(ctypes.get_errno(), "no Landlock rule")
@@ -67,11 +64,9 @@ def prepare_landlock(state):
             siblings = []
         for sibling in siblings:
             try:
-                rule = path_rule(os.path.join(folder, sibling))
+                shared_rules.append(path_rule(os.path.join(folder, sibling)))
             except OSError:
-                continue
-            if rule:
-                shared_rules.append(rule)
+                pass
         folder = os.path.join(folder, name)
     landlock = create, restrict
 
