@@ -6,7 +6,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { lookup } from "node:dns/promises";
 import { once } from "node:events";
-import { chmodSync } from "node:fs";
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http";
 import { connect, isIPv6, type Socket } from "node:net";
 import { type Duplex, pipeline } from "node:stream";
@@ -48,14 +47,12 @@ export class EgressProxy {
     this.#server.on("connect", (asked, socket, head) => void this.#connect(asked, socket, head));
   }
 
-  /** Listens at this path. @param environment of the runner */
+  /** Listens at this path, whose folder decides who can reach it. @param environment of the runner */
   static async open(path: string, environment: NodeJS.ProcessEnv): Promise<EgressProxy> {
     const proxy = environment.HTTPS_PROXY ?? environment.https_proxy ?? "";
     const way = new EgressProxy(URL.canParse(proxy) ? new URL(proxy) : null);
     way.#server.listen(path);
     await once(way.#server, "listening");
-    // The permissions of its folder decide who can reach it.
-    chmodSync(path, 0o660);
     return way;
   }
 
@@ -83,7 +80,7 @@ export class EgressProxy {
       const far = await this.#reach(await this.#permitted(asked, url), port);
       join(far, socket);
       socket.write("HTTP/1.1 200 Connection established\r\n\r\n");
-      if (head.length > 0) far.write(head);
+      far.write(head);
     } catch (error) {
       const { status, text } = refusal(error);
       const head = `HTTP/1.1 ${status} Refused\r\n${status === 407 ? AUTHENTICATE : ""}content-length: ${Buffer.byteLength(text)}`;
@@ -176,7 +173,7 @@ export class EgressProxy {
             reject(new NoRoute(502, `The machine's proxy answered ${statusCode}.`));
             return;
           }
-          if (head.length > 0) far.unshift(head);
+          far.unshift(head);
           resolve(far);
         })
         .once("error", (error) => reject(new NoRoute(502, reasonOf(error))))

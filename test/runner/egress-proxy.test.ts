@@ -26,20 +26,20 @@ const passwordOf = (variables: Record<string, string>): string =>
 /** Asks for the host with this password. @param tunnel asks by CONNECT */
 function ask(
   password: string,
-  { host = HOST, tunnel = false } = {},
-): Promise<[status: number, text: string]> {
+  { host = HOST, tunnel = false, path: wanted = `http://${host}/` } = {},
+): Promise<[status: number, text: string, challenge?: string]> {
   const login = Buffer.from(`hull:${password}`).toString("base64");
   const headers = { host, "proxy-authorization": `Basic ${login}` };
-  const target = tunnel ? { method: "CONNECT", path: `${host}:443` } : { path: `http://${host}/` };
+  const target = tunnel ? { method: "CONNECT", path: `${host}:443` } : { path: wanted };
   return new Promise((resolve, reject) => {
     const asked = request({ socketPath: path, headers, ...target });
     asked.once("response", async (answer) => {
       const pieces = await Array.fromAsync(answer.setEncoding("utf8"));
-      resolve([answer.statusCode ?? 0, pieces.join("")]);
+      resolve([answer.statusCode ?? 0, pieces.join(""), answer.headers["proxy-authenticate"]]);
     });
     asked.once("connect", (answer, socket, head) => {
       socket.destroy();
-      resolve([answer.statusCode ?? 0, head.toString()]);
+      resolve([answer.statusCode ?? 0, head.toString(), answer.headers["proxy-authenticate"]]);
     });
     asked.once("error", reject).end();
   });
@@ -65,18 +65,20 @@ test.each([["10.0.0.7"], ["127.0.0.1"], ["169.254.169.254"], ["::1"], ["fd00::7"
     using _ = leadTo([address]);
     const password = passwordOf(proxy.variables([HOST], MINUTE));
     for (const tunnel of [false, true]) {
-      const [status, text] = await ask(password, { tunnel });
-      expect([tunnel, status]).toEqual([tunnel, 403]);
-      if (!tunnel) expect(text).toBe(`The host ${HOST} has no public address.\n`);
+      const [status, said, challenge] = await ask(password, { tunnel });
+      expect([tunnel, status, challenge]).toEqual([tunnel, 403, undefined]);
+      if (!tunnel) expect(said).toBe(`The host ${HOST} has no public address.\n`);
     }
   },
 );
 
-test("a name that leads nowhere is 502, a host that the call does not list 403", async () => {
+test("a name that leads nowhere is 502, a host that the call does not list 403, no address 400", async () => {
   using _ = leadTo([]);
   const password = passwordOf(proxy.variables([HOST], MINUTE));
   expect((await ask(password))[0]).toBe(502);
   expect((await ask(password, { host: "other.example.com" }))[0]).toBe(403);
+  const unclear = [400, "The proxy cannot pass this request on.\n", undefined];
+  expect(await ask(password, { path: "/only/a/path" })).toEqual(unclear);
 });
 
 test("a password serves for its call's time, its hosts and this proxy alone", async () => {
@@ -95,18 +97,21 @@ test("a password serves for its call's time, its hosts and this proxy alone", as
   };
   other.close();
   for (const [name, password] of Object.entries(refused))
-    for (const tunnel of [false, true])
-      expect([name, (await ask(password, { tunnel }))[0]]).toEqual([name, 407]);
+    for (const tunnel of [false, true]) {
+      const [status, , challenge] = await ask(password, { tunnel });
+      expect([name, status, challenge]).toEqual([name, 407, 'Basic realm="hull"']);
+    }
 });
 
 test.each([
   [
     "what either side sends before the tunnel stands arrives",
+    "me:my%20word@",
     200,
     /^HTTP\/1\.1 200 .*\r\n\r\nfrom there, from here$/s,
   ],
-  ["its refusal is 502", 403, /^HTTP\/1\.1 502 .*The machine's proxy answered 403\.\n$/s],
-])("through the machine's own proxy: %s", async (_, status, answer) => {
+  ["its refusal is 502", "", 403, /^HTTP\/1\.1 502 .*The machine's proxy answered 403\.\n$/s],
+])("through the machine's own proxy: %s", async (_, login, status, answer) => {
   const logins: (string | undefined)[] = [];
   const machine = createServer().on("connect", (asked, socket) => {
     logins.push(asked.headers["proxy-authorization"]);
@@ -117,15 +122,16 @@ test.each([
   const address = machine.address();
   const port = typeof address === "object" ? address?.port : null;
   const through = await EgressProxy.open(join(folder, `${status}.sock`), {
-    https_proxy: `http://me:my%20word@127.0.0.1:${port}`,
+    https_proxy: `http://${login}127.0.0.1:${port}`,
   });
   try {
-    const login = Buffer.from(`hull:${passwordOf(through.variables([HOST], MINUTE))}`).toString("base64");
+    const pass = Buffer.from(`hull:${passwordOf(through.variables([HOST], MINUTE))}`).toString("base64");
     const socket = connect(join(folder, `${status}.sock`));
-    const head = [`CONNECT ${HOST}:443 HTTP/1.1`, `host: ${HOST}`, `proxy-authorization: Basic ${login}`];
+    const head = [`CONNECT ${HOST}:443 HTTP/1.1`, `host: ${HOST}`, `proxy-authorization: Basic ${pass}`];
     socket.end(`${head.join("\r\n")}\r\n\r\nfrom here`);
     expect(await text(socket)).toMatch(answer);
-    expect(logins).toEqual([`Basic ${Buffer.from("me:my word").toString("base64")}`]);
+    const own = `Basic ${Buffer.from("me:my word").toString("base64")}`;
+    expect(logins).toEqual([login === "" ? undefined : own]);
   } finally {
     through.close();
     machine.close();
