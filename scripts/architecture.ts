@@ -30,7 +30,7 @@ const CHECKED = ["src", "container", "scripts", "test"];
 const parts = (names: string): string[] => names.split(" ");
 /** What each part of src may import in addition to itself: parts, or single files. Everything may use `VOCABULARY`. */
 const VOCABULARY = parts(
-  "answer-shape bytes memo at-most asked-again cut lazily recent plural list-page errors secrets redact log env derived-key",
+  "answer-shape bytes memo at-most asked-again cut lazily recent plural list-page errors secrets redact log env variables derived-key",
 );
 const MAY_IMPORT: Record<string, readonly string[]> = {
   "answer-shape": ["src/skill/json.ts", "src/skill/manifest.ts"],
@@ -48,8 +48,9 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   "derived-key": ["bytes"],
   redact: ["bytes", "memo", "secrets"],
   log: ["redact"],
+  variables: ["memo"],
   env: [
-    ...parts("errors secrets redact log"),
+    ...parts("errors secrets redact log variables"),
     "src/model/mock/mock.ts",
     "src/model/registry/layer.ts",
     "src/skill/json-depth.ts",
@@ -158,12 +159,13 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   client: [CLIENT_TYPES],
   worker: ["http", "session", "errors", "env"],
   scripts: [
-    ...parts("bytes plural errors secrets redact cut memo api skill typed registry"),
+    ...parts("bytes plural errors secrets variables redact cut memo api skill typed registry"),
     CLIENT_TYPES,
     "src/client/route.ts",
     "src/client/repeat.ts",
     "src/auth/api-key.ts",
     "src/tool/protocol.ts",
+    "src/tool/mcp/address.ts",
     ...[
       "registry.ts",
       "definition.ts",

@@ -16,6 +16,8 @@ export interface ProjectModels {
    * itself.
    */
   file: Layer;
+  /** The provider file is in KV. Absent: `file` is all of it. */
+  in_kv?: true;
   /** hull.toml. */
   root: Layer;
 }
@@ -28,7 +30,8 @@ export async function projectModels(dir: string, { llm, capabilities }: HullConf
   };
   const variables = await loadEnvironment(dir);
   const text = variables.get("HULL_PROVIDERS_CONFIG") || variables.get("HARN_PROVIDERS_CONFIG") || "";
-  if (text === "" || text.startsWith("kv:")) return { file: {}, root };
+  if (text.startsWith("kv:")) return { file: {}, in_kv: true, root };
+  if (text === "") return { file: {}, root };
   const file = readToml(text, modelTables);
   if (file.ok) return { file: { llm: file.data }, root };
   throw tomlError("HULL_PROVIDERS_CONFIG", file.fault);

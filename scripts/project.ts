@@ -15,6 +15,8 @@ export interface Project {
   config: HullConfig;
   /** Absolute folders of skills; later ones override earlier ones. */
   roots: string[];
+  /** Whether these are all roots of the project. */
+  whole: boolean;
   models: ProjectModels;
 }
 
@@ -38,17 +40,18 @@ export async function openProject(
   const absent = roots.filter((root) => !isFolder(root));
   const [first] = absent;
   if (first !== undefined && absent.length === roots.length) throw missing(first);
-  return { dir: projectDir, config, roots, models: await projectModels(projectDir, config) };
+  const whole = skills.length === 0 && start === projectDir;
+  return { dir: projectDir, config, roots, whole, models: await projectModels(projectDir, config) };
 }
 
 /** The project's options for a build. */
-export function buildOptionsOf({ dir, models, config }: Project): BuildOptions {
+export function buildOptionsOf({ dir, models, config, whole }: Project): BuildOptions {
   const { signatures, mcp, workspace_tools } = config;
   const provided: ProvidedTools = {
     mcp_servers: Object.keys(mcp.servers),
     workspace_tools: workspace_tools.enabled !== "never",
   };
-  return { projectDir: dir, terms: { models, signatures, provided } };
+  return { projectDir: dir, settings: { config, whole }, terms: { models, signatures, provided } };
 }
 
 function defaultRoots(start: string, projectDir: string, config: HullConfig, asItIs: boolean): string[] {

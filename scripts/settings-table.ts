@@ -54,7 +54,7 @@ const TEXTS: { readonly [path: string]: SettingText } = {
     text: "providers of Anthropic's protocol to which Hull forwards [requests of `/v1/messages`](messages-api.md#what-reaches-the-provider) unchanged, including what budgets cannot count",
   },
   public_skills: {
-    text: "slugs of published skills; everybody may [download their files](http.md#discovery) without a key; `hull dev`, `build`, `publish` and `deploy` name those that no skill has",
+    text: "slugs of published skills; everybody may [download their files](http.md#discovery) without a key",
   },
   cors_origins: { text: "sites that may read answers in their pages, see [CORS](http.md#cors)" },
   rate_limit: {

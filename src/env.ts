@@ -11,6 +11,7 @@ import type { LedgerRpc } from "./session/ledger/rpc.ts";
 import { parsedJson } from "./skill/json-depth.ts";
 import { templateVariables } from "./skill/placeholder.ts";
 import { movedSettings, servingSettings } from "./skill/serving-settings.ts";
+import { keysIn, NAMES_OF_HARN, readVariables } from "./variables.ts";
 
 /** The tenant of callers without a key on a public deployment; everybody can see its data. */
 export const PUBLIC_TENANT = "public";
@@ -122,66 +123,6 @@ const modelLayers = z.lazy(() =>
 );
 const grantsShape = z.lazy(() => z.record(z.string(), z.array(z.string())));
 
-/** One of these words. Its fault quotes the value, which is not a secret. */
-const choice = <const T extends string>(words: readonly T[], must: string) =>
-  z.enum(words, { error: ({ input }) => `${must}, not ${JSON.stringify(input)}` });
-
-const ADDRESS = "must be an address without a user name, path or query, such as http://127.0.0.1:8080";
-const LONG = "must have 32 characters or more";
-const SWITCH = "must be 1, true, 0 or false";
-
-const variables = z.lazy(() => {
-  const flag = z.pipe(
-    z._default(choice(["0", "1", "false", "true", ""], SWITCH), "0"),
-    z.transform((v) => v === "1" || v === "true"),
-  );
-  return z.object({
-    /** `local`: `hull dev` started it on loopback. */
-    HULL_ENV: z._default(choice(["local", "deployed"], "must be local or deployed"), "deployed"),
-    /** The settings of hull.toml; in parts if long. */
-    HULL_CONFIG: z._default(z.string(), "{}"),
-    /** `[llm]` and `[capabilities]` of skill folders and then of hull.toml, a list; in parts if long. */
-    HULL_LLM: z._default(z.string(), "[]"),
-    HULL_ADMIN_KEY: z.optional(
-      z.string().check(z.refine((key) => key === "" || key.length >= 16, "must have 16 characters or more")),
-    ),
-    /**
-     * The key for publishing to a local Hull that other machines can reach, if it has no `HULL_ADMIN_KEY`; made at each
-     * start.
-     */
-    HULL_DEV_KEY: z.optional(z.string().check(z.minLength(32, LONG))),
-    /** Lets callers without a key run things. */
-    HULL_PUBLIC: flag,
-    /** Which requests get a log line. */
-    HULL_LOG: z._default(choice(["requests", "failures"], "must be requests or failures"), "requests"),
-    /** Whether log lines contain the spans of their run. */
-    HULL_TRACE: flag,
-    /** Whether spans contain the inputs and outputs of models and tools. */
-    HULL_TRACE_CONTENT: flag,
-    /**
-     * Id of the catalog that is part of this deployment. It is served until another one is published to the deployment.
-     */
-    HULL_CATALOG: z.optional(
-      z.string().check(z.regex(/^([0-9a-f]{64})?$/, "must be the id of a catalog, 64 hexadecimal digits")),
-    ),
-    /** Loopback runner; absent: the container binding. */
-    HULL_RUNNER_URL: z.optional(z.url(ADDRESS).check(z.regex(/^https?:\/\/[^/?#@\\]+\/?$/i, ADDRESS))),
-    /** The runner's state folder, as processes see it. */
-    HULL_RUNNER_ROOT: z.optional(
-      z.string().check(z.regex(/^\/.*[^/]$/, "must be an absolute path without a slash at its end")),
-    ),
-    /** Whether processes reach the network. */
-    HULL_RUNNER_EGRESS: z.optional(choice(["on", "off", ""], "must be on or off")),
-    HULL_RUNNER_SECRET: z.optional(z.string().check(z.minLength(32, LONG))),
-    /**
-     * Keys that seal secrets of tool configuration, separated by blanks. The first one seals, and each of them can open.
-     */
-    HULL_SECRET_KEY: z._default(z.string(), ""),
-    /** Variables that uploaded skills may read, as JSON: `{"<slug>" or "<tenant>/<slug>": ["NAME", …]}`. */
-    HULL_GRANTS: z._default(z.string(), "{}"),
-  });
-});
-
 type ServingConfig = z.infer<typeof servingConfig>;
 
 export interface Settings extends Omit<ServingConfig, "rate_limit"> {
@@ -223,18 +164,14 @@ export interface Settings extends Omit<ServingConfig, "rate_limit"> {
 
 /** The settings of a deployment, parsed once. @throws SettingUnreadable */
 export function readSettings(env: Bindings): Settings {
-  const vars = variables.safeParse(env);
-  if (!vars.success) {
-    const [issue] = vars.error.issues;
-    throw new SettingUnreadable({ variable: String(issue?.path[0]), fault: issue?.message ?? "" });
-  }
-  const v = vars.data;
-  const grants = jsonIn("HULL_GRANTS", v.HULL_GRANTS || "{}", grantsShape);
+  const variables = readVariables(env);
+  if ("fault" in variables) throw new SettingUnreadable(variables);
+  const v = variables.values;
+  const grants = jsonIn("HULL_GRANTS", v.HULL_GRANTS, grantsShape);
   const read = variable(env);
-  checkModelVariables(read);
   const config = jsonIn("HULL_CONFIG", joined("HULL_CONFIG", v.HULL_CONFIG, read), servingConfig);
-  const models = jsonIn("HULL_LLM", joined("HULL_LLM", v.HULL_LLM || "[]", read), modelLayers);
-  const secretKeys = v.HULL_SECRET_KEY.split(/\s+/).filter(Boolean);
+  const models = jsonIn("HULL_LLM", joined("HULL_LLM", v.HULL_LLM, read), modelLayers);
+  const secretKeys = keysIn(v.HULL_SECRET_KEY);
   // Headers carry a key without the blanks around it.
   const valuesOf = (name: string): string[] => [read(name) ?? "", read(name)?.trim() ?? ""];
   const signing = config.host?.secret_env;
@@ -264,9 +201,9 @@ export function readSettings(env: Bindings): Settings {
     logsAll: v.HULL_LOG === "requests",
     logsSpans: v.HULL_TRACE,
     traceContent: v.HULL_TRACE_CONTENT,
-    adminKey: v.HULL_ADMIN_KEY || null,
+    adminKey: v.HULL_ADMIN_KEY ?? null,
     devKey: v.HULL_DEV_KEY ?? null,
-    pinnedCatalog: v.HULL_CATALOG || null,
+    pinnedCatalog: v.HULL_CATALOG ?? null,
     secretKeys,
     runner: {
       origin: v.HULL_RUNNER_URL === undefined ? null : new URL(v.HULL_RUNNER_URL).origin,
@@ -293,10 +230,6 @@ export function learnVariables(known: Settings, variables: readonly string[]): v
     logLine(known.eventRedactor, { event: "secrets_too_short", variables: short }, "warn");
   known.eventRedactor.learn(variables.flatMap((name) => known.read(name) ?? []));
 }
-
-/** Variables that Harn has too, there with `HARN_` for `HULL_`. Another `HARN_X` of somebody's shell has no effect. */
-const NAMES_OF_HARN =
-  /^HULL_(DEFAULT_PROVIDER|LLM_MODEL|LLM_PROVIDER|LLM_STREAM|LLM_TIMEOUT|PROVIDERS_CONFIG|RATE_LIMIT_.+)$/;
 
 function variable(env: Bindings): (name: string) => string | undefined {
   const own = (name: string): string | undefined => {
@@ -327,17 +260,6 @@ function joined(name: string, text: string, read: Settings["read"]): string {
   const count = /^parts:(\d{1,3})$/.exec(text)?.[1];
   if (count === undefined) return text;
   return Array.from({ length: Number(count) }, (_, i) => read(`${name}_${i + 1}`) ?? "").join("");
-}
-
-/** Checks what model calls read later. @throws SettingUnreadable */
-function checkModelVariables(read: Settings["read"]): void {
-  const check = (variable: string, fits: RegExp, must: string): void => {
-    const value = read(variable) ?? "";
-    if (value !== "" && !fits.test(value.trim()))
-      throw new SettingUnreadable({ variable, fault: `${must}, not ${JSON.stringify(value)}` });
-  };
-  check("HULL_LLM_STREAM", /^(?:[01]|true|false)$/, SWITCH);
-  check("HULL_LLM_TIMEOUT", /^(?=.*[1-9])\d{1,9}(?:\.\d+)?$/, "must be a number of seconds above 0");
 }
 
 /** The value of a variable that holds JSON of this shape. @throws SettingUnreadable */

@@ -13,6 +13,7 @@ import { overridesOf } from "../../src/skill/tools-json/overrides.ts";
 import { NO_SIGNATURES } from "../../src/skill/trust.ts";
 import { workflowNamed } from "../../src/skill/workflow-files.ts";
 import { workflowPart } from "../../src/skill/working-parts.ts";
+import { CONFIG_FILE, type HullConfig } from "../config.ts";
 import type { BuildCache } from "./cache.ts";
 import { isWithin, statOf } from "./file-system.ts";
 import { isSkill } from "./is-skill.ts";
@@ -23,6 +24,7 @@ import { openapiOf } from "./openapi.ts";
 import { layersOf, type Packages, readPackages } from "./packages.ts";
 import { type RootedDiagnostic, scanRoots } from "./roots.ts";
 import type { RootScan } from "./scan.ts";
+import { layerFindings, settingFindings } from "./setting-findings.ts";
 import { sharedStamp } from "./shared-folder.ts";
 import {
   type BuiltSkill,
@@ -45,6 +47,8 @@ export interface BuildOptions {
   projectDir: string;
   /** What the project says of all its skills. Absent: nothing. */
   terms?: ProjectTerms;
+  /** hull.toml, and whether these are all roots of its project. Absent: nobody wants findings about it. */
+  settings?: { config: HullConfig; whole: boolean };
   /** Skips skills whose files did not change since the last build with the same cache. */
   cache?: BuildCache;
   /** Leaves broken skills out; otherwise they prevent a catalog. */
@@ -133,6 +137,7 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
     const models = all.flatMap(({ folder, skill }) => (skill?.manifest.llm === undefined ? [] : [folder]));
     diagnostics.push(...missingServers(models, provided.mcp_servers));
   }
+  diagnostics.push(...foundInSettings(served, all, surroundings, options));
   const { strict = false } = options;
   const failed = diagnostics.some(({ diagnostic }) =>
     strict ? diagnostic.level !== "info" : blocksServing(diagnostic),
@@ -153,6 +158,39 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
   const folders = served.map(({ folder }) => folder);
   const packages = layersOf(surroundings.packages, folders);
   return { skills: served, catalog, diagnostics, packages, imported: importedFiles(all) };
+}
+
+/** What is wrong with hull.toml, and with those of skill folders. */
+function foundInSettings(
+  served: readonly BuiltSkill[],
+  all: readonly Outcome[],
+  { models: { terms, modelRegistry: registry }, packages }: Surroundings,
+  { settings, projectDir }: BuildOptions,
+): RootedDiagnostic[] {
+  // The build does not know all providers then.
+  if (settings === undefined || terms.models.in_kv === true) return [];
+  const known = { registry, retired: terms.retired };
+  const broken = all.flatMap(({ skill, folder }) => (skill === null ? [folder.name] : []));
+  const file =
+    terms.models.file.llm === undefined
+      ? []
+      : layerFindings(terms.models.file, "HULL_PROVIDERS_CONFIG", "", known);
+  const found = [
+    ...settingFindings(settings.config, served, { ...known, broken, whole: settings.whole }),
+    ...file,
+  ];
+  return [
+    ...found.map((diagnostic) => ({ root: projectDir, diagnostic })),
+    ...all.flatMap(({ folder }) => {
+      const layer = packages.layers.get(folder.path);
+      const path = folder.file.replace(/[^/]*$/, CONFIG_FILE);
+      const list = layer === undefined ? [] : layerFindings(layer, path, "llm.", known);
+      return list.map((diagnostic) => ({
+        root: folder.root,
+        diagnostic: { ...diagnostic, skill: folder.name },
+      }));
+    }),
+  ];
 }
 
 /** An import with a syntax error is known only from its finding. */

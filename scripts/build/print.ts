@@ -3,10 +3,8 @@ import { join, relative } from "node:path";
 import { styleText } from "node:util";
 import { counted } from "../../src/plural.ts";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
-import type { HullConfig } from "../config.ts";
 import { terminalText } from "../terminal-text.ts";
 import type { RootedDiagnostic } from "./roots.ts";
-import type { BuiltSkill } from "./skill.ts";
 
 type Style = Parameters<typeof styleText>[0];
 const LEVEL_STYLE: Record<Diagnostic["level"], Style> = { error: "red", warning: "yellow", info: "cyan" };
@@ -49,16 +47,4 @@ export function printDiagnostics(list: readonly RootedDiagnostic[], infos = fals
   const colour = process.stderr.isTTY === true && process.env.NO_COLOR === undefined;
   const shown = list.filter(({ diagnostic }) => infos || diagnostic.level !== "info");
   process.stderr.write(renderDiagnostics(shown, process.cwd(), colour));
-}
-
-/** A line for each entry of `public_skills` in hull.toml that makes nothing public, since no served skill has its slug. */
-export function unknownPublicSkills(
-  { public_skills }: Pick<HullConfig, "public_skills">,
-  skills: readonly Pick<BuiltSkill, "card">[],
-): string {
-  const served = new Set(skills.map(({ card }) => card.slug));
-  return public_skills
-    .filter((slug) => !served.has(slug))
-    .map((slug) => `public_skills of hull.toml names ${slug}, but no skill has this slug.\n`)
-    .join("");
 }

@@ -4,7 +4,7 @@ import { join, relative, resolve } from "node:path";
 import { counted } from "../../src/plural.ts";
 import { blocksServing } from "../../src/skill/blocking-findings.ts";
 import { buildRoots } from "../build/build.ts";
-import { printDiagnostics, unknownPublicSkills } from "../build/print.ts";
+import { printDiagnostics } from "../build/print.ts";
 import { writeBuild } from "../build/write.ts";
 import { defineCommand, EXIT, SWITCH, VALUE } from "../command.ts";
 import { buildOptionsOf, openProject } from "../project.ts";
@@ -41,7 +41,6 @@ out only its tool.
     // A fault in tools.json leaves out its tool, not the skill.
     const left = diagnostics.filter(({ level }) => level === "error").length - (strict ? 0 : errors);
     const id = result.catalog?.id ?? null;
-    if (id !== null) process.stderr.write(unknownPublicSkills(project.config, result.skills));
     if (values.json === true) {
       const skills = id === null ? [] : result.skills.map((skill) => skill.card);
       process.stdout.write(`${JSON.stringify({ catalog: id, skills, diagnostics }, null, 2)}\n`);

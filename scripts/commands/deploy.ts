@@ -1,22 +1,27 @@
 /** `hull deploy`: Worker, container, migrations and skills to Cloudflare, switched together. */
 import { isAbsolute, join, resolve } from "node:path";
+import { parseEnv } from "node:util";
 import { counted } from "../../src/plural.ts";
 import { SERVER_FLAGS } from "../admin-client.ts";
+import type { BuildResult } from "../build/build.ts";
 import { BuildCache } from "../build/cache.ts";
-import { printDiagnostics, unknownPublicSkills } from "../build/print.ts";
+import { printDiagnostics } from "../build/print.ts";
 import { CommandError, defineCommand, EXIT, SWITCH, VALUE } from "../command.ts";
 import { buildToDeploy } from "../deploy/build-to-deploy.ts";
 import { type Deployed, type Deployment, deploy, dryRun } from "../deploy/deploy.ts";
 import { waitUntilLive } from "../deploy/wait-until-live.ts";
-import { readWorkerConfig, withDomain, withWorker } from "../deploy/worker-config.ts";
+import { readWorkerConfig, type WorkerConfig, withDomain, withWorker } from "../deploy/worker-config.ts";
 import { warnOfNewName, workerName } from "../deploy/worker-name.ts";
 import { Wrangler } from "../deploy/wrangler.ts";
 import { REPO_DIR } from "../dev/paths.ts";
-import { inVariables, modelVariables } from "../models.ts";
+import { namedBy } from "../dev/variables.ts";
+import { inVariables, modelVariables, projectModelRegistry } from "../models.ts";
 import { imageOf } from "../needs/skills.ts";
-import { buildOptionsOf, openProject } from "../project.ts";
+import { buildOptionsOf, openProject, type Project } from "../project.ts";
 import { keptLines } from "../publish/last-published.ts";
+import { readIfThere } from "../read-if-there.ts";
 import { runnerFlags, servingConfig } from "../serving-config.ts";
+import { checkReadable, variablesWithoutEffect } from "../worker-variables.ts";
 
 export const command = defineCommand({
   name: "deploy",
@@ -67,7 +72,6 @@ the settings of hull.toml. If a step fails, the previous deployment keeps servin
       process.stderr.write("Nothing was deployed: the skills above have errors.\n");
       return EXIT.failed;
     }
-    process.stderr.write(unknownPublicSkills(project.config, skills));
     process.stderr.write(keptLines(skills));
     config.vars = {
       ...config.vars,
@@ -84,6 +88,7 @@ the settings of hull.toml. If a step fails, the previous deployment keeps servin
         : container,
     );
     const secrets = values["secrets-file"];
+    warnOfVariables(await checkedVariables(config, secrets), project, result);
     const deployment: Deployment = {
       projectDir: project.dir,
       config: await withWorker(project.dir, config),
@@ -104,6 +109,32 @@ the settings of hull.toml. If a step fails, the previous deployment keeps servin
     return report(deployed, config.name, catalog.id);
   },
 });
+
+/** The variables and secrets that the Worker gets now. @throws CommandError (exit 2) for one that it could not read */
+async function checkedVariables(
+  { vars }: WorkerConfig,
+  secretsFile: string | undefined,
+): Promise<Map<string, string>> {
+  const text = secretsFile === undefined ? null : await readIfThere(secretsFile);
+  const secrets = text === null ? {} : parseEnv(text.toString("utf8"));
+  const variables = new Map(
+    Object.entries({ ...vars, ...secrets }).flatMap(([name, value]) =>
+      typeof value === "string" ? [[name, value] as const] : [],
+    ),
+  );
+  checkReadable(variables);
+  return variables;
+}
+
+function warnOfVariables(
+  variables: ReadonlyMap<string, string>,
+  { models, config }: Project,
+  { packages }: BuildResult,
+): void {
+  const registry = projectModelRegistry(models, packages);
+  for (const line of variablesWithoutEffect(variables, registry, namedBy(config)))
+    process.stderr.write(`warning: ${line}.\n`);
+}
 
 /** The result of the deployment, and the remaining steps. */
 async function report(

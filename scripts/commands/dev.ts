@@ -6,7 +6,6 @@ import { styleText } from "node:util";
 import * as z from "zod";
 import { counted } from "../../src/plural.ts";
 import { BuildCache } from "../build/cache.ts";
-import { unknownPublicSkills } from "../build/print.ts";
 import type { BuiltSkill } from "../build/skill.ts";
 import { defineCommand, SWITCH, untilStopped, usageError, VALUE } from "../command.ts";
 import { parseOrigins } from "../config.ts";
@@ -103,7 +102,6 @@ Provider keys and *_BASE_URL come from the environment, .env or .dev.vars. They 
       onLine: (line, from) => printLine(line, from, values.verbose === true),
     }).finally(() => progress.end());
     if (values.demo === true) await seedDemo(server.url, server.adminKey);
-    process.stderr.write(unknownPublicSkills(project.config, server.skills));
     const above = project.dir === resolve(positionals[0] ?? ".") ? null : project.dir;
     printBanner(server, project.roots, values["no-watch"] !== true, above);
     // Node itself stores what it compiled when a process ends, unless somebody kills it.

@@ -3,7 +3,7 @@
 import { counted } from "../../src/plural.ts";
 import { SERVER_FLAGS, target } from "../admin-client.ts";
 import { BuildCache } from "../build/cache.ts";
-import { printDiagnostics, unknownPublicSkills } from "../build/print.ts";
+import { printDiagnostics } from "../build/print.ts";
 import { defineCommand, EXIT, SWITCH } from "../command.ts";
 import { buildOptionsOf, openProject } from "../project.ts";
 import { buildKeeping, keptLines } from "../publish/last-published.ts";
@@ -55,7 +55,6 @@ publishes meanwhile, it changes nothing either and says so.
       );
       return EXIT.failed;
     }
-    process.stderr.write(unknownPublicSkills(project.config, result.skills));
     const sent = await registry.publish(result, await served);
     await cache.save();
     process.stderr.write(keptLines(result.skills));

@@ -15,6 +15,7 @@ import { modelVariables, projectModelRegistry } from "../models.ts";
 import type { Project } from "../project.ts";
 import { RegistryClient } from "../publish/registry-client.ts";
 import { servingConfig } from "../serving-config.ts";
+import { variablesWithoutEffect } from "../worker-variables.ts";
 import { Builder, SkillWatch } from "./builder.ts";
 import { startFront } from "./front.ts";
 import { freePort, hostNamesOf, LOOPBACK, originOf } from "./local-addresses.ts";
@@ -28,7 +29,7 @@ import { secretKey } from "./secret-key.ts";
 import { serveChanges } from "./serve-changes.ts";
 import { readSettings, watchSettings } from "./settings-watch.ts";
 import { lockState, noteAddress } from "./state-lock.ts";
-import { checkVariables, workerVariables } from "./variables.ts";
+import { checkVariables, namedBy, variablesIn, workerVariables } from "./variables.ts";
 import { startWorker } from "./worker.ts";
 import { workerFolder } from "./worker-bundle.ts";
 import { bindingNames } from "./wrangler-toml.ts";
@@ -189,6 +190,11 @@ async function startParts(
     workerVariables(files, process.env, skills, layers, project.config);
   const variables = variablesFor(first.skills);
   warnOfShortSecrets(variables, onLine);
+  const registry = projectModelRegistry(project.models, first.packages);
+  for (const line of variablesWithoutEffect(variables, registry, namedBy(project.config)))
+    onLine(`warning: ${line}.`, "hull");
+  for (const name of variablesIn(project.config))
+    if (!variables.has(name)) onLine(`warning: hull.toml names ${name}, which is not set.`, "hull");
   // wrangler itself prints each request's URL, whatever the client put there.
   const secrets = [...SECRET_VARIABLES, ...layers.flatMap(keyVariablesOf)];
   const redactor = new Redactor(secrets.flatMap((name) => variables.get(name) ?? []));

@@ -9,6 +9,7 @@ import { templateVariables } from "../../src/skill/placeholder.ts";
 import { settingTemplates } from "../../src/skill/serving-settings.ts";
 import { variablesOf } from "../../src/skill/variables.ts";
 import { usageError } from "../command.ts";
+import { checkReadable } from "../worker-variables.ts";
 
 const PROVIDER_SETTINGS = /^([A-Z0-9_]+_BASE_URL|OLLAMA_HOST|LOCAL_LLM_[A-Z_]+|(HULL|HARN)_[A-Z0-9_]+)$/;
 
@@ -32,33 +33,50 @@ export function workerVariables(
   environment: NodeJS.ProcessEnv,
   skills: Iterable<Parameters<typeof variablesOf>[0]>,
   models: readonly Layer[],
-  { mcp, daemons, workspace_tools, host_delegate }: NamingTables = {},
+  tables: NamingTables = {},
 ): Map<string, string> {
-  const webhooks = daemons?.webhook_secrets ?? WEBHOOK_SECRETS;
-  const servers = Object.values(mcp?.servers ?? {});
-  const listed = [
-    ...(workspace_tools?.env ?? []),
-    ...(host_delegate?.secret_env === undefined ? [] : [host_delegate.secret_env]),
-  ];
+  const configured = namedBy(tables);
   const grants = granted(environment.HULL_GRANTS ?? files.get("HULL_GRANTS"));
-  const named = new Set<string>([...files.keys(), ...PROVIDER_KEY_VARIABLES, ...grants, ...listed]);
+  const named = new Set<string>([...files.keys(), ...PROVIDER_KEY_VARIABLES, ...grants]);
   for (const skill of skills) for (const name of variablesOf(skill)) named.add(name);
   for (const layer of models) for (const name of variablesOfLayer(layer)) named.add(name);
-  for (const name of templateVariables(servers.flatMap(settingTemplates))) named.add(name);
   const variables = new Map(files);
   for (const [name, value] of Object.entries(environment)) {
-    const wanted =
-      named.has(name) || PROVIDER_SETTINGS.test(name) || webhooks.some((glob) => nameMatches(glob, name));
+    const wanted = named.has(name) || PROVIDER_SETTINGS.test(name) || configured(name);
     if (value !== undefined && wanted) variables.set(name, value);
   }
   return variables;
 }
 
-/** The shortest `HULL_ADMIN_KEY`; with a shorter one, the Worker refuses to serve. */
-const MIN_ADMIN_KEY = 16;
+/** The variables that tables of hull.toml name. */
+export function variablesIn({ mcp, workspace_tools, host_delegate }: NamingTables): Set<string> {
+  const { secret_env } = host_delegate ?? {};
+  return new Set([
+    ...(workspace_tools?.env ?? []),
+    ...(secret_env === undefined ? [] : [secret_env]),
+    ...templateVariables(Object.values(mcp?.servers ?? {}).flatMap(settingTemplates)),
+  ]);
+}
+
+/** Whether they name a variable, or have a pattern for it. */
+export function namedBy(tables: NamingTables): (variable: string) => boolean {
+  const listed = variablesIn(tables);
+  const webhooks = tables.daemons?.webhook_secrets ?? WEBHOOK_SECRETS;
+  return (name: string): boolean => listed.has(name) || webhooks.some((glob) => nameMatches(glob, name));
+}
+
+/** Variables that `hull dev` sets itself, whatever the project says. */
+const OWN = new Set([
+  "HULL_ENV",
+  "HULL_CONFIG",
+  "HULL_LLM",
+  "HULL_DEV_KEY",
+  "HULL_RUNNER_URL",
+  "HULL_RUNNER_ROOT",
+]);
 
 /**
- * Checks whether each variable reaches the Worker unchanged.
+ * Checks whether each variable reaches the Worker unchanged, and whether the Worker can read it.
  * @param files content of `.env` and `.dev.vars`
  * @param bindings names of wrangler.toml
  * @throws CommandError (exit 2) that names the variable
@@ -79,14 +97,7 @@ export function checkVariables(
       refuse(name, "has bytes in the environment that are not UTF-8.", "Set it in UTF-8.");
     }
   }
-  const key = variables.get("HULL_ADMIN_KEY") ?? "";
-  if (key !== "" && key.length < MIN_ADMIN_KEY) {
-    refuse(
-      "HULL_ADMIN_KEY",
-      `has fewer than ${MIN_ADMIN_KEY} characters.`,
-      "Make one with: openssl rand -hex 32",
-    );
-  }
+  checkReadable(Array.from(variables).filter(([name]) => !OWN.has(name)));
 }
 
 /** Names that `HULL_GRANTS` gives to uploaded skills; if it is unreadable, the Worker reports it. */

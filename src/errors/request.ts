@@ -389,14 +389,10 @@ export const AuthNotConfigured = define("auth_not_configured", 503, () => ({
   detail:
     "This deployment has no API key, so it refuses everything but health checks. Set one with `wrangler secret put HULL_ADMIN_KEY`, or set HULL_PUBLIC=1 to serve without keys.",
 }));
-export const SecretKeyMissing = define<{ reason: string; remedy?: string }>(
-  "secret_key_missing",
-  503,
-  (d) => ({
-    title: "No key for secrets",
-    detail: `Hull has no usable secret to derive keys from: ${d.reason}. ${d.remedy ?? "Set one with `openssl rand -hex 32 | wrangler secret put HULL_SECRET_KEY`."}`,
-  }),
-);
+export const SecretKeyMissing = define<{ reason: string }>("secret_key_missing", 503, (d) => ({
+  title: "No key for secrets",
+  detail: `Hull has no usable secret to derive keys from: ${d.reason}. Set one with \`openssl rand -hex 32 | wrangler secret put HULL_SECRET_KEY\`.`,
+}));
 export const CatalogMissing = define("catalog_missing", 503, () => ({
   title: "Nothing published",
   detail: "Nobody has published skills to this deployment yet. Run hull deploy or hull publish.",

@@ -12,7 +12,13 @@ export interface ProvidedTools {
 }
 
 /** Hull's own tools, which a run may have. */
-const BUILT_IN = ["load_skill", "read_skill_resource", "task_ledger", "define_tool", "remove_tool"];
+export const BUILT_IN_TOOLS = [
+  "load_skill",
+  "read_skill_resource",
+  "task_ledger",
+  "define_tool",
+  "remove_tool",
+];
 
 /** What other clients' tools do, as the end of a sentence that begins "The skill cannot". */
 const LOSSES: readonly (readonly [pattern: RegExp, loss: string])[] = [
@@ -40,7 +46,7 @@ export function checkNamedTools(
   if (llm === undefined) return;
   const workspace =
     !workspace_tools || declared === false ? [] : declared === true ? WORKSPACE_TOOLS : declared;
-  const offered = [...BUILT_IN, ...workspace, ...[...llm.tools, ...own].map(({ name }) => name)];
+  const offered = [...BUILT_IN_TOOLS, ...workspace, ...[...llm.tools, ...own].map(({ name }) => name)];
   const servers = [
     ...(llm.mcp_servers ?? []).map(({ name }) => name),
     ...(activation.mcp ?? []),

@@ -245,7 +245,7 @@ test("S114: from an empty account to a skill that answers, and to further deploy
   await put(dir, "hull.toml", 'name = "hull"\npublic_skills = ["gone"]\n');
   const { code, output } = await account.deploy(dir);
   expect(code).toBe(0);
-  expect(output).toContain("public_skills of hull.toml names gone,");
+  expect(output).toContain("public_skills: No skill has the slug gone.");
   expect(output).toContain("(4 objects sent)");
   expect((await account.calls()).filter((call) => call.includes("create"))).toEqual([]);
   expect(account.states[1]?.before).toEqual(served);

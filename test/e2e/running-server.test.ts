@@ -24,7 +24,7 @@ test("sessions, logs, keys and publish need no --url next to hull dev, and say s
     // No server is named, so none can lack a login.
     expect((await cli("doctor")).output).not.toMatch(/\bmcp\b/);
     const published = await cli("publish", "..");
-    expect(published.output).toContain("public_skills of hull.toml names gone,");
+    expect(published.output).toContain("public_skills: No skill has the slug gone.");
     expect(published.output).toContain(`Published 1 skill to ${hull.url} `);
     const added = await cli("new", "Second", "-d", ".");
     expect(added.output).toContain(`The running hull dev serves it: ${hull.url}/skills/second`);

@@ -30,7 +30,17 @@ describe("settings", () => {
     [{ HULL_RUNNER_EGRESS: "Off" }, 'HULL_RUNNER_EGRESS must be on or off, not "Off"'],
     [{ HULL_LLM_STREAM: "off" }, 'HULL_LLM_STREAM must be 1, true, 0 or false, not "off"'],
     [{ HULL_LLM_TIMEOUT: "abc" }, 'HULL_LLM_TIMEOUT must be a number of seconds above 0, not "abc"'],
-    [{ HARN_LLM_TIMEOUT: "0.0" }, 'HULL_LLM_TIMEOUT must be a number of seconds above 0, not "0.0"'],
+    [{ HARN_LLM_TIMEOUT: "0.0" }, 'HARN_LLM_TIMEOUT must be a number of seconds above 0, not "0.0"'],
+    [{ HULL_SECRET_KEY: "short" }, "HULL_SECRET_KEY must be keys of 32 characters or more"],
+    [
+      { HULL_SECRET_KEY: `${"k".repeat(32)} short` },
+      "put a longer one in place of a short one, and keep the others",
+    ],
+    [
+      { HULL_RATE_LIMIT_MOCK: "ten" },
+      'HULL_RATE_LIMIT_MOCK must be a whole number of calls a minute, or 0 for no limit, not "ten"',
+    ],
+    [{ HARN_RATE_LIMIT_OPENAI: "10/s" }, "HARN_RATE_LIMIT_OPENAI must be a whole number"],
     [{ HULL_CONFIG: '{"grace_ms":"2s"}' }, "expected number, received string\n  → at grace_ms"],
     [{ HULL_CONFIG: '{"limits":{"answer_ms":600001}}' }, "<=600000\n  → at limits.answer_ms"],
     [{ HULL_CONFIG: '{"allowed_origins":["https://a.test/"]}' }, "must be origins like"],
@@ -113,7 +123,10 @@ describe("settings", () => {
     expect([adminKey, logsSpans]).toEqual([null, false]);
   });
 
-  it("count an empty admin key as unset", () => {
-    expect(settingsOf({ HULL_ADMIN_KEY: "" }).adminKey).toBeNull();
+  it("count an empty value as unset, and Harn's name only where Hull's is unset", () => {
+    const names = ["ADMIN_KEY", "SECRET_KEY", "LOG", "ENV", "GRANTS", "RUNNER_SECRET", "RATE_LIMIT_MOCK"];
+    const empty = Object.fromEntries(names.map((name) => [`HULL_${name}`, ""]));
+    expect(settingsOf(empty)).toMatchObject({ adminKey: null, secretKeys: [], local: false, logsAll: true });
+    expect(settingsOf({ HULL_LLM_TIMEOUT: "5", HARN_LLM_TIMEOUT: "x" }).read("HULL_LLM_TIMEOUT")).toBe("5");
   });
 });

@@ -31,8 +31,6 @@ const NONCE_BYTES = 12;
 /** Bytes that identify the key. */
 const ID_BYTES = 4;
 const VERSION = "v1.";
-/** Shorter keys are guessable. */
-const MIN_KEY = 32;
 
 interface SealKey {
   id: string;
@@ -90,13 +88,6 @@ export class Sealer {
   #usable(): readonly string[] {
     const secrets = this.#secrets;
     if (secrets.length === 0) throw new SecretKeyMissing({ reason: "HULL_SECRET_KEY is not set" });
-    if (secrets.some((key) => key.length < MIN_KEY)) {
-      throw new SecretKeyMissing({
-        reason: `a key of HULL_SECRET_KEY has fewer than ${MIN_KEY} characters`,
-        // Setting a single new key would lose the secrets that the other keys sealed.
-        remedy: "Put a longer one in its place, and keep the other keys of HULL_SECRET_KEY.",
-      });
-    }
     return secrets;
   }
 

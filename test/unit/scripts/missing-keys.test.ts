@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { buildRoots } from "../../../scripts/build/build.ts";
-import { unknownPublicSkills } from "../../../scripts/build/print.ts";
 import {
   missingKeyLine,
   missingKeys,
@@ -9,8 +8,7 @@ import {
   unsetVariables,
 } from "../../../scripts/dev/missing-keys.ts";
 import { shippedModels } from "../../../src/model/registry/registry.ts";
-import { hullHere } from "../../support/hull-here.ts";
-import { folder, put, skillText } from "./folder.ts";
+import { folder, skillText } from "./folder.ts";
 
 test("names the variable that each llm skill lacks; a fallback that can be called is enough", async () => {
   const project = folder({
@@ -53,15 +51,4 @@ test("names each variable that skills ask for and that is not set", async () => 
     "a and b ask for TOKEN, which is not set.",
     "c asks for MODE, which is not set.",
   ]);
-});
-
-test("names each of public_skills that no skill has", async () => {
-  const project = folder({ "skills/a/SKILL.md": skillText("a", "run: [echo, hi]") });
-  const { skills } = await buildRoots([join(project, "skills")], { projectDir: project });
-  const line = "public_skills of hull.toml names b, but no skill has this slug.\n";
-  expect(unknownPublicSkills({ public_skills: ["a"] }, skills)).toBe("");
-  expect(unknownPublicSkills({ public_skills: ["a", "b"] }, skills)).toBe(line);
-  put(project, "hull.toml", 'public_skills = ["a", "b"]\n');
-  for (const flags of [[], ["--json"]])
-    expect(await hullHere(["build", project, ...flags])).toMatchObject({ code: 0, err: line });
 });

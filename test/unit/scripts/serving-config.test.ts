@@ -12,7 +12,13 @@ const config = await loadConfig(tmpdir());
 const served = (changes: Partial<typeof config>) =>
   JSON.parse(
     servingConfig(
-      { config: { ...config, ...changes }, dir: "/a", roots: [], models: { file: {}, root: {} } },
+      {
+        config: { ...config, ...changes },
+        dir: "/a",
+        roots: [],
+        whole: true,
+        models: { file: {}, root: {} },
+      },
       { loopback: true, hosts: [] },
     ),
   );
