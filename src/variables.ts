@@ -83,19 +83,25 @@ const READ_LATER: readonly [name: RegExp, fits: RegExp, must: string][] = [
 export const NAMES_OF_HARN =
   /^HULL_(DEFAULT_PROVIDER|LLM_MODEL|LLM_PROVIDER|LLM_STREAM|LLM_TIMEOUT|PROVIDERS_CONFIG|RATE_LIMIT_.+)$/;
 
-/** Those that are read where they are needed, whatever their values. */
+/** Those that are read where they are needed. */
 const FREE = [
-  ...["LLM_MODEL", "LLM_PROVIDER", "DEFAULT_PROVIDER", "PROVIDERS_CONFIG", "LLM_MOCKS", "LLM_MOCKS_RUN"],
-  ...["LLM_STREAM", "LLM_TIMEOUT", "LLM_PROXY", "HOST_SECRET", "RUNNER_FLAGS"],
+  "HULL_LLM_MODEL",
+  "HULL_LLM_PROVIDER",
+  "HULL_DEFAULT_PROVIDER",
+  "HULL_PROVIDERS_CONFIG",
+  "HULL_LLM_MOCKS",
+  "HULL_LLM_MOCKS_RUN",
+  "HULL_LLM_STREAM",
+  "HULL_LLM_TIMEOUT",
+  "HULL_LLM_PROXY",
+  "HULL_HOST_SECRET",
+  "HULL_RUNNER_FLAGS",
 ];
 
 /** The names of all, without the rates of providers. */
-export const variableNames = once((): readonly string[] => [
-  ...Object.keys(shape().shape),
-  ...FREE.map((name) => `HULL_${name}`),
-]);
+export const variableNames = once((): readonly string[] => [...Object.keys(shape().shape), ...FREE]);
 
-export interface VariableFault {
+interface VariableFault {
   variable: string;
   /** The rest of a sentence that begins with the variable. */
   fault: string;

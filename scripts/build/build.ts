@@ -183,7 +183,7 @@ function foundInSettings(
     ...found.map((diagnostic) => ({ root: projectDir, diagnostic })),
     ...all.flatMap(({ folder }) => {
       const layer = packages.layers.get(folder.path);
-      const path = folder.file.replace(/[^/]*$/, CONFIG_FILE);
+      const path = folder.within === "" ? CONFIG_FILE : `${folder.within}/${CONFIG_FILE}`;
       const list = layer === undefined ? [] : layerFindings(layer, path, "llm.", known);
       return list.map((diagnostic) => ({
         root: folder.root,

@@ -29,6 +29,7 @@ import { card } from "../../src/skill/manifest.ts";
 import { COMMAND_TOOL_FIELDS, PARAMETER_FIELDS } from "../../src/skill/manifest-fields.ts";
 import { parseManifest } from "../../src/skill/parse.ts";
 import { WORKSPACE_TOOLS } from "../../src/skill/tool-names.ts";
+import { NAMES_OF_HARN, variableNames } from "../../src/variables.ts";
 
 import { blocks, shellLines } from "../support/documents.ts";
 
@@ -124,7 +125,7 @@ test("tutorial-coming-from.md lists the names of HUSK and Harn that the code kno
   expect(known("HUSK_")).toEqual(Array.from(set, ([, name]) => `HUSK_${name}`));
   for (const [theirs, ours] of table)
     expect(quoted(ours)).toEqual(quoted(theirs).map((name) => name.replace(/HUSK|HARN/, "HULL")));
-  const [, variables = ""] = /NAMES_OF_HARN =\s*\/\^HULL_\((.*)\)\$\//.exec(read("src/env.ts")) ?? [];
+  const [, variables = ""] = /^\^HULL_\((.*)\)\$$/.exec(NAMES_OF_HARN.source) ?? [];
   expect(known("HARN_")).toEqual(
     variables.split("|").map((name) => `HARN_${name.replace(".+", "<PROVIDER>")}`),
   );
@@ -178,9 +179,8 @@ test("cli.md lists every key of hull.toml and every variable of Hull, and no oth
   expect(sorted(table.map((key) => /\w+/.exec(key)?.[0] ?? ""))).toEqual(sorted(keys));
 
   const sources = globSync("{src,scripts}/**/*.ts", { cwd: ROOT }).map(read).join("\n");
-  const settings = read("src/env.ts").matchAll(/^ {2,4}(HULL_\w+)\??: /gm);
   const asked = sources.matchAll(/\b(?:read|get)\("(HULL_\w+)"\)|process\.env\.(HULL_\w+)/g);
-  const known = [...settings, ...asked].map(([, one, other]) => one ?? other ?? "");
+  const known = [...variableNames(), ...Array.from(asked, ([, one, other]) => one ?? other ?? "")];
   const documented = quoted(section("docs/cli.md", "Variables")).filter((name) => name.startsWith("HULL_"));
   // Only tests set these.
   const ours = sorted(known).filter((name) => !name.endsWith("_BUNDLE"));
