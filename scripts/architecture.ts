@@ -178,6 +178,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ].map((file) => `src/model/registry/${file}`),
     "src/engine/messages.ts",
     "src/engine/run-status.ts",
+    "src/session/run-entry.ts",
     "src/engine/workflow/skill-file.ts",
     "src/llm/container-params.ts",
     "src/llm/vendor-limits.ts",

@@ -1,7 +1,8 @@
 /** `hull runs`: the runs of a running Hull. */
+import { RUN_KINDS, RUN_STATES } from "../../src/session/run-entry.ts";
 import type { IndexedRun } from "../../typed/client/api.d.ts";
 import { SERVER_FLAGS, serverOf } from "../admin-client.ts";
-import { defineCommand, SWITCH, VALUE } from "../command.ts";
+import { defineCommand, oneOf, SWITCH, VALUE } from "../command.ts";
 import { printList } from "../remote-action.ts";
 
 export const command = defineCommand({
@@ -35,8 +36,11 @@ Lists the runs of the last 30 days, and older ones that have not ended, the newe
   },
   words: 0,
   async run({ values }) {
+    const { status, kind, skill: name, session, model, code, json = false } = values;
+    // The API's words for these differ from those of the flags.
+    const state = status === undefined ? undefined : oneOf("status of a run", RUN_STATES, status);
+    if (kind !== undefined) oneOf("kind of run", RUN_KINDS, kind);
     const server = await serverOf(values, "hull runs --url https://…");
-    const { status: state, kind, skill: name, session, model, code, json = false } = values;
     const wanted = { state, kind, name, session, model, code };
     return printList(json, server.list("GET /runs", {}, ["id", "state", "code"], wanted), COLUMNS);
   },

@@ -142,11 +142,18 @@ export const SkillNotFound = define<
   | { slug: string; near: string[] }
   | { unreadable: string; origin: SkillOrigin }
   | { id: string; version?: string }
+  | { published: string }
   | { upload: string }
 >("skill_not_found", 404, (d) => {
   if ("unreadable" in d) {
     return {
       detail: `The skill "${d.unreadable}" is not served: a later version of Hull stored it in a form that this version cannot read. ${READABLE_AGAIN[d.origin](d.unreadable)}`,
+      members: { near: [] },
+    };
+  }
+  if ("published" in d) {
+    return {
+      detail: `The skill "${d.published}" is part of the deployment, so it has no stored versions. GET /skills/${d.published}/versions lists what was published.`,
       members: { near: [] },
     };
   }

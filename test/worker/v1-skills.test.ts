@@ -527,6 +527,11 @@ describe("tenants", () => {
       description: "The cat skill",
     });
     expect((await red.fetch("/v1/skills?source=other", { headers: GA })).status).toBe(400);
+    for (const path of ["/v1/skills/cat/versions", "/v1/skills/cat/content"]) {
+      const none = await red.fetch(path, { headers: GA });
+      const says = expect.stringContaining("GET /skills/cat/versions lists what was published");
+      expect([none.status, await messageOf(none)]).toEqual([404, says]);
+    }
   });
 
   it("cannot change the deployment's own skills", async () => {

@@ -70,7 +70,7 @@ export async function runSkill(
   const state: InputState = { fault: null };
   const anyFile = takesAnyFile(context, record);
   const sent = await readInput(context, manifest, limit, state, anyFile);
-  const session = mode === "llm" ? (sent.session ?? sessionIn(request)) : null;
+  const session = mode === "llm" ? sessionOf(request, sent) : null;
   const whole = (): Promise<RunInput> => withStoredFiles(context, manifest, sent, limit);
   const asked = { version: card.version, record, sent, whole, state };
   const answer = await (session === null
@@ -116,9 +116,16 @@ async function callInSession(
   return runInSession(context, record, session, input);
 }
 
-/** Most calls have no query, and to parse a URL takes long. */
-const sessionIn = ({ url }: Request): string | null =>
-  url.includes("?") ? new URL(url).searchParams.get("session_id") : null;
+/** The session that the form or the URL names; `null`: neither does. @throws InvalidRequest if they differ */
+function sessionOf({ url }: Request, { session }: SentInput): string | null {
+  // Most calls have no query, and to parse a URL takes long.
+  const named = url.includes("?") ? new URL(url).searchParams.get("session_id") : null;
+  if (session !== undefined && named !== null && session !== named)
+    throw new InvalidRequest({ option: "session_id", detail: TWO_SESSIONS });
+  return session ?? named;
+}
+
+const TWO_SESSIONS = "The form and the URL name two sessions. Send session_id in one of the two places.";
 
 const NO_FILES_IN_SESSION =
   "A skill without workspace tools takes no files together with session_id. Send the text alone, or leave session_id out.";

@@ -52,6 +52,15 @@ const good = () => folder({ "skills/a/SKILL.md": skillText("A") });
 const bad = () => folder({ "skills/a/SKILL.md": skillText("A", "mode: lmm") });
 const warned = () => folder({ "skills/a/SKILL.md": skillText("A", "modell: x") });
 
+test.each([
+  ["--status", "nope", 'There is no status of a run "nope".', /Accepted: running, .*completed/],
+  ["--kind", "nope", 'There is no kind of run "nope".', /Accepted: run, daemon, call, workflow/],
+])("hull runs %s refuses an unknown word before it asks anybody", async (flag, word, says, accepted) => {
+  const { code, err } = await hull(["runs", flag, word, "--url", "http://127.0.0.1:9"]);
+  expect([code, err]).toEqual([EXIT.usage, expect.stringContaining(says)]);
+  expect(err).toMatch(accepted);
+});
+
 test("hull doctor ends the runner also if it does not answer, and names programs that skills lack", async () => {
   const listens = `console.log('{"event":"listening","port":1}');\nprocess.stdin.resume();\n`;
   const runner = join(folder({ "runner.cjs": listens }), "runner.cjs");

@@ -163,9 +163,9 @@ async function publishedCard({ deployment, background }: RequestContext, id: str
 async function skillOf(context: RequestContext, { id = "" }: Params): Promise<StoredSkill> {
   const skill = await findSkill(context, id);
   if (skill !== null) return skill;
-  const reads = ["GET", "HEAD"].includes(context.request.method);
-  if (!reads && (await publishedCard(context, id)) !== null) throw new SkillReadOnly({ id });
-  throw new SkillNotFound({ id });
+  if ((await publishedCard(context, id)) === null) throw new SkillNotFound({ id });
+  if (["GET", "HEAD"].includes(context.request.method)) throw new SkillNotFound({ published: id });
+  throw new SkillReadOnly({ id });
 }
 
 /** @throws SkillNotFound */
