@@ -195,7 +195,7 @@ export interface ModelRequest {
   /** Text that the answer starts with. */
   prefill?: string;
   /** The caller wants the text between these. `messages` ask for it if the provider has no endpoint for completions. */
-  completion?: { prefix: string; suffix?: string };
+  completion?: { prefix: string; suffix?: string /** The caller's own. */; system?: string };
   /** Mark the prompt for the provider's prompt cache. */
   cache?: boolean;
   /** Merged into the request body last, verbatim. */

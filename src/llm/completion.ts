@@ -28,6 +28,6 @@ export function completionCall({ prefix, suffix, system, options }: CompletionIn
     prompt: `<before_gap>\n${prefix}\n</before_gap>${after}`,
     system: system === null ? INSTRUCTION : `${system}\n\n${INSTRUCTION}`,
     options,
-    completion: { prefix, ...present({ suffix }) },
+    completion: { prefix, ...present({ suffix, system }) },
   };
 }

@@ -134,6 +134,19 @@ function envelopeOf({ checked, turn, figures, attempts, result }: CallOutcome): 
 const wantsRepair = (repair: Json | undefined): repair is JsonObject | true =>
   repair === true || (isObject(repair) && repair.enabled === true);
 
+/** Options of the first call that say nothing about a text that is to become JSON. */
+const CONVERSATION = new Set([
+  "messages",
+  "transcript",
+  "tools",
+  "tool_choice",
+  "tool_search",
+  "tool_format",
+  "tool_examples",
+]);
+const withoutConversation = (options: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(options).filter(([name]) => !CONVERSATION.has(name)));
+
 async function repaired(
   schema: JsonObject,
   asked: JsonObject,
@@ -143,8 +156,12 @@ async function repaired(
   describe: (error: unknown) => { error: Json; category: string } | null,
 ): Promise<StructuredEnvelope> {
   const { enabled: _, ...overrides } = repair === true ? {} : repair;
-  const { messages: __, transcript: ___, tools: ____, ...rest } = asked;
-  const options = { ...rest, ...overrides, schema_retries: 0, output_validation: "off" };
+  const options = {
+    ...withoutConversation(asked),
+    ...overrides,
+    schema_retries: 0,
+    output_validation: "off",
+  };
   const prompt = [
     "Turn the text below into JSON that matches this schema. Keep its facts, add none. Answer with the JSON only.",
     `Schema:\n${JSON.stringify(schema)}`,

@@ -2,7 +2,7 @@
 
 import type { CompletionCreateParamsBase } from "openai/resources/completions";
 import * as z from "zod/mini";
-import type { Block, ModelRequest } from "../engine/messages.ts";
+import type { Block, ModelRequest, Warning } from "../engine/messages.ts";
 import { ProviderRejectedRequest } from "../errors/provider.ts";
 import { isObject, present } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
@@ -33,20 +33,38 @@ interface CompletionRequest extends Pick<ModelRequest, "max_tokens" | "sampling"
  * only.
  */
 export async function exchangeCompletion(
-  { completion, max_tokens, sampling, extra }: ModelRequest,
+  asked: ModelRequest,
   target: HttpTarget,
   options: ExchangeOptions,
 ): Promise<Outcome | null> {
+  const { completion, max_tokens, sampling, extra } = asked;
   const { completion_url: url } = target;
   if (completion === undefined || url === null) return null;
   const wire = url.endsWith("/api/generate") ? ollamaGenerate : completions;
+  const { system: _, ...text } = completion;
   const request: CompletionRequest = {
-    ...completion,
+    ...text,
     max_tokens,
     ...present({ sampling, extra }),
   };
   const outcome = await exchange(request, wire, { ...target, url }, options);
-  return !outcome.ok && outcome.error instanceof ProviderRejectedRequest ? null : outcome;
+  if (!outcome.ok) return outcome.error instanceof ProviderRejectedRequest ? null : outcome;
+  const warnings = [...leftOut(asked, target), ...(outcome.turn.warnings ?? [])];
+  return warnings.length === 0 ? outcome : { ok: true, turn: { ...outcome.turn, warnings } };
+}
+
+/** What such an endpoint has no place for. */
+function leftOut(
+  { completion, thinking, prefill }: ModelRequest,
+  { provider, model }: HttpTarget,
+): Warning[] {
+  const given = { system: completion?.system, thinking, prefill };
+  const why = "was left out, since this provider completes the text without a conversation";
+  return Object.keys(present(given)).map((option) => ({
+    code: "option_ignored",
+    option,
+    message: `${provider}/${model}: ${option} ${why}.`,
+  }));
 }
 
 const completions: Wire<CompletionRequest> = {

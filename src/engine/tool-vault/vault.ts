@@ -44,11 +44,24 @@ export function createVault(
   if (set.eager.length === 0) return { refusal: allDeferred(tools) };
   const decision = decideMode(option, target);
   if ("refusal" in decision) return decision;
-  const warnings = [...decision.warnings, ...unknownPins(option, set)];
+  const warnings = [...decision.warnings, ...unknownPins(option, set), ...nothingDeferred(set)];
   if (decision.mode === "native") return { ...decision, option, set, warnings };
   if (set.has(option.name)) return { refusal: nameTaken(option) };
   return { mode: "client", option, set, search: searchTool(option), warnings };
 }
+
+/** All tools are in the model's context anyway. */
+const nothingDeferred = ({ deferred }: ToolSet): Warning[] =>
+  deferred.size > 0
+    ? []
+    : [
+        {
+          code: "option_ignored",
+          option: "tool_search",
+          message:
+            "tool_search has no effect: no tool has defer_loading, or always_loaded names each that has it.",
+        },
+      ];
 
 interface Offer {
   tools: ToolDefinition[];

@@ -37,6 +37,7 @@ import { defined } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
 import type { RunEvent } from "../events.ts";
+import { ignoredInCall } from "./ignored-options.ts";
 import { specModel, toolFormatOf } from "./options.ts";
 import { MemoryLog, type RunLog } from "./run-log.ts";
 import { chosenModel, type RunModel, withAnswering } from "./run-model.ts";
@@ -119,6 +120,7 @@ function prepare(context: RunContext, input: CallInput, host: LlmHost): Prepared
   const { system, history, added: said } = conversation(input, options);
   if (history.length + said.length === 0) throw nothingToAnswer();
   const tools = givenTools(options);
+  const tool_format = tools.length === 0 ? "native" : toolFormatOf(options, choice, own);
   const { tool_search, tool_examples, tool_choice, prefill } = options;
   const spec: AgentSpec = {
     ...specOf(
@@ -129,7 +131,7 @@ function prepare(context: RunContext, input: CallInput, host: LlmHost): Prepared
         system,
         prompt: [...history, ...said],
         tools: tools.map(clientTool),
-        tool_format: tools.length === 0 ? "native" : toolFormatOf(options, choice, own),
+        tool_format,
         skills: [],
         profile: profileOf("completer"),
         policies: { policy: null },
@@ -147,7 +149,17 @@ function prepare(context: RunContext, input: CallInput, host: LlmHost): Prepared
     vault,
     tools,
     transcript: withMessages(options.transcript ?? emptyTranscript(host.ids()), said, host.ids),
-    warnings: [...choice.warnings, ...(vault?.warnings ?? []), ...tooManyTools(tools, choice)],
+    warnings: [
+      ...choice.warnings,
+      ...(vault?.warnings ?? []),
+      ...tooManyTools(tools, choice),
+      ...ignoredInCall({
+        given: { ...input.options, prompt: input.prompt },
+        model: chosen,
+        tools: tools.length > 0,
+        text: tool_format === "text",
+      }),
+    ],
   };
 }
 

@@ -27,7 +27,7 @@ import { readToolConfigs } from "../tool-config.ts";
 import { listedInShell } from "../whole-skills.ts";
 import { daemonOptions, resumedFrom } from "./daemon-options.ts";
 import { runHooks } from "./hooks.ts";
-import { ignoredOptions } from "./ignored-options.ts";
+import { ignoredInRun } from "./ignored-options.ts";
 import { divide, type RunOptions, readRunOptions, runOptionNames } from "./option-shapes.ts";
 import { chosenModel, modelOfCall, type RunModel } from "./run-model.ts";
 import { collectTools, type NamedSkill } from "./run-tools.ts";
@@ -172,7 +172,15 @@ export async function checkedRun(
     ...request.warnings,
     ...found.warnings,
     ...tooManyTools(tools, choice),
-    ...ignoredOptions(options, call, { session: session_id, skills: found.skills.length }),
+    ...ignoredInRun({
+      given: { ...divide(input.options).run, ...given, prompt: input.prompt },
+      model,
+      session: session_id,
+      skills: found.skills.length,
+      tools: tools.length + found.skills.length > 0 || options.dynamic_tools === true,
+      text: toolFormatOf(call, choice, request.own) === "text",
+      tool_retries: options.tool_retries ?? profile.tool_retries,
+    }),
     ...withheldWorkspaceTools(context, options.workspace_tools, records),
   ];
   const inShell = new Set(
