@@ -15,7 +15,7 @@ import { callAt, createOllamaStream } from "./ollama-stream.ts";
 import { textBlocks } from "./openai-chat-answer.ts";
 import { optionalText, parseArguments, readShape } from "./provider-document.ts";
 import { rootObject } from "./root-schema.ts";
-import { type CallIdSource, resultText, sendableName, turnOf, type Wire, type WireTarget } from "./wire.ts";
+import { type CallIdSource, sendableName, turnOf, type Wire, type WireTarget } from "./wire.ts";
 
 /** Hull's defaults: Ollama's own suit short chats. */
 const OPTIONS = { num_ctx: 32_768, min_p: 0.05, repeat_penalty: 1.05 };
@@ -85,11 +85,11 @@ const wireTool = ({ name, description, parameters }: ModelRequest["tools"][numbe
 function wireMessages(message: Message, target: WireTarget): WireMessage[] {
   if (message.role === "user") return [userMessage(message.content, target)];
   if (message.role === "tool") {
-    return message.results.map((result) => ({
+    return message.results.map(({ content, name, call_id }) => ({
       role: "tool",
-      content: resultText(result),
-      tool_name: sendableName(result.name),
-      tool_call_id: result.call_id,
+      content,
+      tool_name: sendableName(name),
+      tool_call_id: call_id,
     }));
   }
   const { content } = message;

@@ -13,14 +13,7 @@ import { isObject, present } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { chatTraits } from "./chat-traits.ts";
 import { systemList } from "./system-blocks.ts";
-import {
-  type CallIdForm,
-  callIdForm,
-  resultText,
-  sendableIds,
-  sendableName,
-  type WireTarget,
-} from "./wire.ts";
+import { type CallIdForm, callIdForm, sendableIds, sendableName, type WireTarget } from "./wire.ts";
 
 /** OpenAI's limit. */
 const CALL_IDS = callIdForm(40);
@@ -94,7 +87,7 @@ function wireMessages(message: Message, to: Addressee): WireMessage[] {
     return message.results.map((result) => ({
       role: "tool",
       tool_call_id: to.sendableId(result.call_id),
-      content: resultText(result),
+      content: result.content,
     }));
   }
   return assistantMessage(message.content, to);

@@ -11,7 +11,7 @@ import { UnsupportedMediaType } from "../errors/request.ts";
 import { isObject } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { mediaUrl } from "./openai-chat-messages.ts";
-import { callIdForm, resultText, sendableIds, sendableName, type WireTarget } from "./wire.ts";
+import { callIdForm, sendableIds, sendableName, type WireTarget } from "./wire.ts";
 
 const CALL_IDS = callIdForm(64);
 
@@ -49,7 +49,7 @@ export function responsesInput(request: ModelRequest, target: WireTarget): WireI
     return message.results.map((result) => ({
       type: "function_call_output",
       call_id: sendableId(result.call_id),
-      output: resultText(result),
+      output: result.content,
     }));
   });
 }

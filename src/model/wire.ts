@@ -4,7 +4,6 @@ import {
   type Message,
   type ModelRequest,
   type ModelTurn,
-  type ToolResultMessage,
   toolCallIds,
   type Usage,
 } from "../engine/messages.ts";
@@ -62,15 +61,6 @@ export interface StreamReader {
   /** Once the stream has ended: the parts of the document that came as JSON texts, as a JSON text. Absent: none did. */
   text?(): string;
 }
-
-/**
- * A tool's result for a protocol without a mark of failure: without words, the model takes any text for what the tool
- * was to answer.
- */
-export const resultText = ({ content, is_error }: ToolResultMessage): string =>
-  is_error && !SAYS_SO.test(content) ? `The tool failed:\n${content}` : content;
-/** Hull's own first line of a failure, `{"error": …}`, `TypeError: …`. */
-const SAYS_SO = /^\W{0,4}\w{0,40}error\b|^\W{0,4}(?:tool_error|failed)\b/i;
 
 /** The protocols' words for why a turn ended. No word means different things in two of them. */
 const STOP_REASONS = new Map<string, StopReason>([

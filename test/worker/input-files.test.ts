@@ -20,7 +20,6 @@ beforeAll(async () => {
     json: script("json", "input: file\ninput_mime: application/json\n"),
     look: mockSkill("look", "input: file\n"),
     talk: mockSkill("talk"),
-    asked: script("asked", "method: GET\n"),
   });
   await tenants.begin("acme", "other");
 });
@@ -161,17 +160,6 @@ describe("a form as input", () => {
     expect((await tenants.noted("acme")).filter((key) => key.startsWith("inputs/"))).toEqual([]);
   });
 
-  it.each<[string, string, string]>([
-    ["text", "prompt", "The form holds the text (text, input, prompt) more than once"],
-    ["session_id", "session_id", "The form holds session_id more than once"],
-  ])("holds %s and %s once", async (one, other, says) => {
-    const form = new FormData();
-    form.append(one, "a");
-    form.append(other, "b");
-    const refused = await call("/skills/talk", { method: "POST", body: form });
-    expect(await problem(refused)).toMatchObject({ status: 400, detail: expect.stringContaining(says) });
-  });
-
   it("names the same session as the URL, if both name one", async () => {
     const send = async (named: string) => {
       const form = new FormData();
@@ -182,12 +170,6 @@ describe("a form as input", () => {
     const detail = "The form and the URL name two sessions. Send session_id in one of the two places.";
     expect(await send("two")).toMatchObject({ status: 400, detail, option: "session_id" });
     expect((await send("one")).code).toBe("not_found");
-  });
-
-  it("a query holds the text once", async () => {
-    const refused = await call("/skills/asked?input=a&q=b", { method: "GET" });
-    const detail = "The query holds the text (input, q, text, prompt) more than once. Send it once.";
-    expect(await problem(refused)).toMatchObject({ status: 400, detail });
   });
 
   it("a file skill ignores the text next to its file", async () => {

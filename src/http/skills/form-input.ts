@@ -1,12 +1,6 @@
 /** A form as a skill's input: text in a field, and files. */
 import { bytesWithin } from "../../bytes.ts";
-import {
-  BadRequest,
-  BodyTooLarge,
-  FileRequired,
-  InputRequired,
-  UnsupportedMediaType,
-} from "../../errors/request.ts";
+import { BodyTooLarge, FileRequired, InputRequired, UnsupportedMediaType } from "../../errors/request.ts";
 import { dropInput, inputStorage } from "../../run/files.ts";
 import { type Body, HELD_BYTES, HeldBodies, openContent } from "../../run/large-body.ts";
 import { decodeUtf8 } from "../../run/utf8.ts";
@@ -42,13 +36,8 @@ export async function formInput(
     if (filename !== null) {
       files.push({ filename, mime: acceptedType(manifest, filename, type) });
       await bodies.add(body);
-    } else if (name === "session_id") {
-      if (session !== undefined) throw sentTwice("The form holds session_id");
-      session = decodeUtf8(await readField(name, body), name);
-    } else if (TEXT_FIELDS.includes(name)) {
-      if (text !== null) throw sentTwice(`The form holds the text (${TEXT_FIELDS.join(", ")})`);
-      text = await readField(name, body);
-    }
+    } else if (name === "session_id") session ??= decodeUtf8(await readField(name, body), name);
+    else if (TEXT_FIELDS.includes(name)) text ??= await readField(name, body);
   }
   if (manifest.input === "file" && files.length === 0) {
     throw new FileRequired({ hint: "The form holds no file part." });
@@ -64,10 +53,6 @@ export async function formInput(
     ...(session === undefined ? {} : { session }),
   };
 }
-
-/** @param what the beginning of the sentence */
-const sentTwice = (what: string): Error =>
-  new BadRequest({ detail: `${what} more than once, and Hull takes one. Send it once.` });
 
 /** The media type of a file in the form. @throws UnsupportedMediaType */
 function acceptedType({ input, input_mime }: Manifest, filename: string, declared: string | null): string {

@@ -1,7 +1,6 @@
 /** Reads a skill's input from a request. */
 import { Gathered, streamFrom } from "../../bytes.ts";
 import {
-  BadRequest,
   BodyTooLarge,
   FileRequired,
   InputInvalid,
@@ -103,16 +102,9 @@ function queryInput(request: Request, manifest: Manifest): SentInput {
   return text === null ? NO_INPUT : { ...NO_INPUT, text: new TextEncoder().encode(text) };
 }
 
-/** The parameters that may hold the text. */
-const TEXT_PARAMETERS = ["input", "q", "text", "prompt"];
-
-/** @throws BadRequest if several hold one */
 function queryText(request: Request): string | null {
   const params = new URL(request.url).searchParams;
-  const [text = null, ...others] = TEXT_PARAMETERS.flatMap((name) => params.getAll(name));
-  if (others.length === 0) return text;
-  const names = TEXT_PARAMETERS.join(", ");
-  throw new BadRequest({ detail: `The query holds the text (${names}) more than once. Send it once.` });
+  return params.get("input") ?? params.get("q") ?? params.get("text") ?? params.get("prompt");
 }
 
 /** The value of a text in the query: the text itself if the schema accepts it or it is not JSON, else the JSON value. */

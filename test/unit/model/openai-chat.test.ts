@@ -121,7 +121,7 @@ test("a whole tool round goes back: raw arguments, one message per result, what 
         { id: "call_x1", type: "function", function: { name: "look_up", arguments: "{}" } },
       ],
     },
-    { role: "tool", tool_call_id: "c1", content: "The tool failed:\none" },
+    { role: "tool", tool_call_id: "c1", content: "one" },
     { role: "tool", tool_call_id: "call_x1", content: "" },
     { role: "assistant", content: "part A B" },
     { role: "user", content: "a\n\nb" },
