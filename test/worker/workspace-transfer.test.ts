@@ -209,6 +209,30 @@ it("what a run without a session stored is gone with it, in memory and in R2", a
   expect(await stored()).toBe(0);
 });
 
+it("if one small content of a run cannot be stored, the others are not on their way when the run ends", async () => {
+  const origin = { requestId: "r", tenant: "late", startedAt: 0 };
+  const workspace = new TemporaryWorkspace(
+    detachedContext(new Deployment(bindings), origin, () => {}),
+    id,
+  );
+  const store = FILES.put.bind(FILES);
+  const keys = new Set<string>();
+  const put = vi.spyOn(FILES, "put").mockImplementation(async (...args: Parameters<typeof store>) => {
+    // The first key is alone in its call, since the contents before it are in memory.
+    if ([...keys.add(args[0])].indexOf(args[0]) === 1) throw new TypeError("Network connection lost.");
+    await new Promise((resolve) => setTimeout(resolve, 600));
+    return store(...args);
+  });
+  onTestFinished(() => put.mockRestore());
+  const parts = Array.from({ length: 28 }, (_, n) => `${n}`.padEnd(SMALL_BYTES, "x"));
+  const files = Object.fromEntries(parts.map((part, n) => [`f${n}`, part]));
+  await expect(take(files, false, workspace)).rejects.toThrow("Network connection lost.");
+  expect(keys.size).toBeGreaterThan(2);
+  expect(put.mock.settledResults.filter(({ type }) => type === "incomplete")).toEqual([]);
+  await workspace.destroy();
+  expect((await FILES.list({ prefix: "temporary/late/" })).objects).toEqual([]);
+});
+
 it("a content that is longer than it was said to be is not taken", async () => {
   const incoming = new IncomingChanges(FILES, access);
   await incoming.change({ kind: "write", path: "a", size: 2, sha256: await sha256("ok"), executable: false });

@@ -69,7 +69,12 @@ export class TemporaryWorkspace implements WorkspaceAccess {
   }
 
   async storeSmall(contents: readonly SmallContent[]): Promise<(string | null)[]> {
-    return Promise.all(contents.map((content) => this.#store(content)));
+    // When this fails, nothing may be on its way to R2: `destroy` removes what is there.
+    const stored = await Promise.allSettled(contents.map((content) => this.#store(content)));
+    return stored.map((one) => {
+      if (one.status === "rejected") throw one.reason;
+      return one.value;
+    });
   }
 
   async noteUpload(key: string, uploadId: string): Promise<void> {
