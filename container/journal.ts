@@ -40,6 +40,7 @@ type JournalRecord = z.infer<typeof record>;
 interface Recorded {
   /** SHA-256 of the spec JSON. */
   spec: string;
+  /** By `performance.now`, which nobody sets back. */
   at: number;
   cost: number;
   segment: number;
@@ -129,7 +130,7 @@ export class Journal {
    */
   started(id: string, spec: string): void {
     this.#append({ event: "start", id, spec }, null);
-    this.#put(id, { state: "running", spec, at: Date.now(), cost: ENTRY_BYTES, segment: this.#segment });
+    this.#put(id, { state: "running", spec, at: performance.now(), cost: ENTRY_BYTES, segment: this.#segment });
   }
 
   /**
@@ -139,7 +140,7 @@ export class Journal {
   ended(id: string, spec: string, frames: FrameLog): void {
     const cost = ENTRY_BYTES + frames.size;
     const segment = this.#entries.get(id)?.segment ?? this.#segment;
-    const entry: Ended = { state: "ended", spec, at: Date.now(), cost, segment, frames };
+    const entry: Ended = { state: "ended", spec, at: performance.now(), cost, segment, frames };
     this.#put(id, entry);
     this.#pending.push({ id, entry, frames });
     this.#flushTimer ??= setTimeout(() => this.flush(), FLUSH_MS);
@@ -185,7 +186,7 @@ export class Journal {
         event: "end",
         id,
         spec: entry.spec,
-        at: entry.at,
+        at: Math.round(Date.now() - (performance.now() - entry.at)),
         bytes: bytes?.length ?? 0,
         file,
         sealed,
@@ -273,7 +274,7 @@ export class Journal {
 
   /** Removes expired entries, and the oldest ones while there are too many. Running executions stay. */
   #expire(): void {
-    const oldest = Date.now() - this.#limits.ms;
+    const oldest = performance.now() - this.#limits.ms;
     for (const [id, entry] of this.#entries) {
       if (entry.state === "running") continue;
       if (entry.at > oldest && this.#bytes <= this.#limits.bytes) break;
@@ -312,12 +313,12 @@ export class Journal {
       }
       const common = { spec: parsed.spec, segment: number };
       if (parsed.event === "start") {
-        this.#put(parsed.id, { ...common, state: "lost", at: mtimeMs, cost: ENTRY_BYTES });
+        this.#put(parsed.id, { ...common, state: "lost", at: agoBy(mtimeMs), cost: ENTRY_BYTES });
       } else {
         const cost = ENTRY_BYTES + parsed.bytes;
         const { bytes, file, sealed = null } = parsed;
         const frames = { ...(file === null ? { offset: newline + 1, bytes } : { file }), sealed };
-        this.#put(parsed.id, { ...common, state: "ended", at: parsed.at, cost, frames });
+        this.#put(parsed.id, { ...common, state: "ended", at: agoBy(parsed.at), cost, frames });
       }
       at = end;
     }
@@ -355,3 +356,6 @@ function parseRecord(line: string): JournalRecord | null {
     return null;
   }
 }
+
+/** A time in Unix ms by `performance.now`. Somebody has set back the clock if it is in the future: then it is now. */
+const agoBy = (time: number): number => performance.now() - Math.max(0, Date.now() - time);
