@@ -130,7 +130,13 @@ export class Journal {
    */
   started(id: string, spec: string): void {
     this.#append({ event: "start", id, spec }, null);
-    this.#put(id, { state: "running", spec, at: performance.now(), cost: ENTRY_BYTES, segment: this.#segment });
+    this.#put(id, {
+      state: "running",
+      spec,
+      at: performance.now(),
+      cost: ENTRY_BYTES,
+      segment: this.#segment,
+    });
   }
 
   /**

@@ -1,10 +1,11 @@
 /** The `daemon` of an llm skill: an agent that lives as long as the skill is served. */
 import { isTimeZone, parseCron } from "./cron.ts";
-import { readMapping, readText } from "./fields.ts";
+import { readMapping, readText, readTexts } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import type { DaemonDeclaration, Mode } from "./manifest.ts";
 import { DAEMON_FIELDS } from "./manifest-fields.ts";
 import type { Slot } from "./tree.ts";
+import { leadsOutside } from "./watch-path.ts";
 
 export function readDaemon(
   findings: Findings,
@@ -19,6 +20,10 @@ export function readDaemon(
   return readMapping(findings, slot, DAEMON_FIELDS, {
     cron: (at) => readCron(findings, at),
     time_zone: (at) => readZone(findings, at),
+    watch_paths: (at) =>
+      readTexts(findings, at, "paths of files", (path) =>
+        leadsOutside(path) ? "it is outside of the session's files; write it relative, without .." : null,
+      )?.map(({ text }) => text),
   });
 }
 

@@ -7,6 +7,7 @@ import { messageShape, readMessages } from "../../llm/messages.ts";
 import { refusedOption } from "../../llm/prepare.ts";
 import { isTimeZone, parseCron } from "../../skill/cron.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
+import { leadsOutside } from "../../skill/watch-path.ts";
 import { writeFault } from "../../tool/workspace-path.ts";
 import type { RunContext } from "../context.ts";
 import { clientWorkspace, ignoreMissing, sessionClient } from "../session-client.ts";
@@ -24,7 +25,7 @@ export function daemonOptions(options: RunOptions, session: string | null): Daem
   if (!isTimeZone(time_zone))
     throw refusedOption("time_zone", `"${time_zone}" is not a time zone, such as Europe/Berlin`);
   const watch_paths = listOf(options.watch_paths).map((given) => given.normalize("NFC"));
-  const outside = watch_paths.find((given) => /^\/./.test(given) || given.split("/").includes(".."));
+  const outside = watch_paths.find(leadsOutside);
   if (outside !== undefined) {
     const what = `"${outside}" is outside of the session's files: relative, without ..`;
     throw refusedOption("watch_paths", what);

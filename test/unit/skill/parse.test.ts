@@ -209,13 +209,15 @@ const TABLE: Record<string, [string, string[]][]> = {
     ["daemon:\n  cron: '* * * * *'", ["error task_missing 4 daemon.task"]],
     ["daemon:\n  task: ''", ["error task_empty 5 daemon.task"]],
     [
-      "daemon:\n  task: x\n  cron: '* * *'\n  time_zone: Mars\n  wake_interval_ms: 0\n  watch_path: a\n  options: [a]",
+      "daemon:\n  task: x\n  cron: '* * *'\n  time_zone: Mars\n  wake_interval_ms: 0\n  watch_path: a\n  watch_paths: [../x, /y, in, a/..b]\n  options: [a]",
       [
         "warning unknown_field 9 daemon.watch_path",
         "error cron 6 daemon.cron",
         "error time_zone 7 daemon.time_zone",
         "error not_an_integer_in_range 8 daemon.wake_interval_ms",
-        "error wrong_type 10 daemon.options",
+        "error list_member 10 daemon.watch_paths[0]",
+        "error list_member 10 daemon.watch_paths[1]",
+        "error wrong_type 11 daemon.options",
       ],
     ],
     ["run: [python3, main.py]\ndaemon:\n  task: x", ["error field_of_other_mode 5 daemon"]],
