@@ -143,12 +143,15 @@ export const ToolRoundsExhausted = define<{ rounds: number }>("tool_rounds_exhau
   detail: `The model gave no answer after ${counted(d.rounds, "tool round")}. Raise max_tool_rounds or narrow the task.`,
   members: { rounds: d.rounds },
 }));
-export const ProviderRateLimited = define<Foreseen & { retry_after_s: number }>(
+/** `late`: not the provider refuses the call, but the rate that Hull has for it. */
+export const ProviderRateLimited = define<Foreseen & { retry_after_s: number; late?: true }>(
   "provider_rate_limited",
   429,
   (d) => ({
     title: "Provider rate limit",
-    detail: `${d.provider} limits the rate of calls${d.provider_status === undefined ? "" : ` (HTTP ${d.provider_status})`}.`,
+    detail: d.late
+      ? `The rate of calls to ${d.provider} that is set in Hull leaves no turn before this call's deadline. GET /llm/rate-limit/${d.provider} shows it.`
+      : `${d.provider} limits the rate of calls${d.provider_status === undefined ? "" : ` (HTTP ${d.provider_status})`}.`,
     members: answered(d),
     retry_after_s: d.retry_after_s,
     operator: wordsOf(d),

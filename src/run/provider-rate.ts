@@ -37,6 +37,7 @@ export async function waitForTurn(
         failure: FAILURES.rate_limit,
         retry_after_ms: wait,
         retry_after_s: Math.ceil(wait / 1000),
+        late: true,
       });
     }
     await clock.sleep(wait, signal);

@@ -581,6 +581,10 @@ describe("/llm/rate-limit/:provider", () => {
     const refused = await own.run("hasty");
     expect(refused.status).toBe(429);
     expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(20);
-    expect(await refused.json()).toMatchObject({ code: "provider_rate_limited", provider: "mock" });
+    expect(await refused.json()).toMatchObject({
+      code: "provider_rate_limited",
+      provider: "mock",
+      detail: expect.stringContaining("GET /llm/rate-limit/mock shows it."),
+    });
   });
 });
