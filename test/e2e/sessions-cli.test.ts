@@ -239,6 +239,7 @@ describe("tests of workflows", () => {
     expect(first).toMatch(/^FAIL skills\/brief\/workflows\/wrong\.test\.json: all \(wf_\w+\)$/);
     expect(lines).toEqual([
       "  status: expected failed, got completed. The run has completed.",
+      "  nodes.c: expected a node, got the graph has none of this name",
       '  error: expected "x", got null',
       '  nodes.a.branch: expected "failed", got "success"',
       "  nodes.a.attempts: expected 2, got 1",

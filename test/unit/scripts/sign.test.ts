@@ -50,7 +50,12 @@ test.each<[string, () => string[], number, RegExp]>([
     2,
     /no Ed25519 private key/,
   ],
-  ["a folder of skills", () => ["sign", join(project, "skills"), "--key", key], 3, /holds no SKILL\.md/],
+  [
+    "a folder of skills",
+    () => ["sign", join(project, "skills"), "--key", key],
+    3,
+    /no folder .* with a SKILL\.md/,
+  ],
 ])("%s is refused", async (_, args, code, message) => {
   const { code: exit, err } = await hull(...args());
   expect(exit).toBe(code);
