@@ -23,14 +23,14 @@ afterAll(async () => {
 const passwordOf = (variables: Record<string, string>): string =>
   decodeURIComponent(new URL(variables.HTTP_PROXY ?? "").password);
 
-/** Asks for the host with this password. @param tunnel asks by CONNECT */
+/** Asks for the URL with this password. @param tunnel asks for the host, by CONNECT */
 function ask(
   password: string,
-  { host = HOST, tunnel = false, path: wanted = `http://${host}/` } = {},
-): Promise<[status: number, text: string, challenge?: string]> {
+  { tunnel = false, url = `http://${HOST}/` } = {},
+): Promise<[status: number, text: string, challenge: string | undefined]> {
   const login = Buffer.from(`hull:${password}`).toString("base64");
-  const headers = { host, "proxy-authorization": `Basic ${login}` };
-  const target = tunnel ? { method: "CONNECT", path: `${host}:443` } : { path: wanted };
+  const headers = { host: HOST, "proxy-authorization": `Basic ${login}` };
+  const target = tunnel ? { method: "CONNECT", path: `${HOST}:443` } : { path: url };
   return new Promise((resolve, reject) => {
     const asked = request({ socketPath: path, headers, ...target });
     asked.once("response", async (answer) => {
@@ -76,9 +76,9 @@ test("a name that leads nowhere is 502, a host that the call does not list 403, 
   using _ = leadTo([]);
   const password = passwordOf(proxy.variables([HOST], MINUTE));
   expect((await ask(password))[0]).toBe(502);
-  expect((await ask(password, { host: "other.example.com" }))[0]).toBe(403);
+  expect((await ask(password, { url: "http://other.example.com/" }))[0]).toBe(403);
   const unclear = [400, "The proxy cannot pass this request on.\n", undefined];
-  expect(await ask(password, { path: "/only/a/path" })).toEqual(unclear);
+  expect(await ask(password, { url: "/only/a/path" })).toEqual(unclear);
 });
 
 test("a password serves for its call's time, its hosts and this proxy alone", async () => {
