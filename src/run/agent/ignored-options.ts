@@ -113,8 +113,16 @@ const COMPACTION_MEMBERS = [
 const OF_RUNS: readonly Row<AskedRun>[] = [
   [
     [
-      ...["wake_interval_ms", "cron", "time_zone", "watch_paths", "watch_events", "wake_budget"],
-      ...["consolidate_on_idle", "idle_watchdog_attempts", "persist_path", "resume_path"],
+      "wake_interval_ms",
+      "cron",
+      "time_zone",
+      "watch_paths",
+      "watch_events",
+      "wake_budget",
+      "consolidate_on_idle",
+      "idle_watchdog_attempts",
+      "persist_path",
+      "resume_path",
     ],
     "the run is not a daemon",
     not("daemon"),
@@ -135,8 +143,7 @@ const OF_RUNS: readonly Row<AskedRun>[] = [
   [
     ["nudge", "max_nudges"],
     "the run is not persistent",
-    ({ given, ...asked }) =>
-      not("persistent")({ given, ...asked }) && objectOf(given.turn_policy).require_action_or_yield !== true,
+    (asked) => not("persistent")(asked) && objectOf(asked.given.turn_policy).require_action_or_yield !== true,
   ],
   [["context_filter"], "context_callback is given", has("context_callback")],
   [["deliverables"], "task_ledger is given", has("task_ledger")],
