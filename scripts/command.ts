@@ -68,19 +68,39 @@ export const SWITCH = { type: "boolean" } as const;
 type FlagOptions = NonNullable<NonNullable<Parameters<typeof parseArgs>[0]>["options"]>;
 
 /**
- * A command from its parts. @param words how many other words it takes than flags. @param flags as for `parseArgs` of
- * `node:util`
+ * A command from its parts.
+ * @param words how many other words it takes than flags
+ * @param flags as for `parseArgs` of `node:util`
+ * @param exclude pairs of flags of which only one may be given
+ * @param need flags that have no effect without another one, by name
  */
 export const defineCommand = <O extends FlagOptions>({
   flags,
   words,
+  exclude = [],
+  need = {},
   run,
   ...shown
 }: Omit<Command, "run"> & {
   flags: O;
   words: number;
+  exclude?: readonly (readonly [keyof O & string, keyof O & string])[];
+  need?: { readonly [Name in keyof O & string]?: keyof O & string };
   run(given: ReturnType<typeof parseFlags<O>>): Promise<number>;
-}): Command => ({ ...shown, run: async (argv) => run(parseFlags(argv, flags, words)) });
+}): Command => ({
+  ...shown,
+  async run(argv) {
+    const given = parseFlags(argv, flags, words);
+    const has = new Map(Object.entries(given.values));
+    for (const [one, other] of exclude)
+      if (has.has(one) && has.has(other))
+        throw usageError("flags_exclude", `--${one} and --${other} exclude each other.`);
+    for (const [name, other] of Object.entries<string | undefined>(need))
+      if (has.has(name) && other !== undefined && !has.has(other))
+        process.stderr.write(`--${name} has no effect without --${other}.\n`);
+    return run(given);
+  },
+});
 
 /** Throws `CommandError` (exit 2) with the wrong word and the nearest flag. */
 function parseFlags<O extends FlagOptions>(argv: string[], options: O, positionals: number) {
@@ -101,6 +121,9 @@ function parseFlags<O extends FlagOptions>(argv: string[], options: O, positiona
     if (declared.type === "string" && token.value === undefined) {
       throw usageError("flag_value", `The flag ${token.rawName} needs a value.`);
     }
+    const last = tokens.findLast((one) => one.kind === "option" && one.name === token.name);
+    if (declared.type === "string" && declared.multiple !== true && last !== token)
+      throw usageError("flag_value", `The flag --${token.name} is given twice.`, "Give it once.");
     if (declared.type === "boolean" && token.value !== undefined) {
       throw usageError("flag_value", `The flag ${token.rawName} takes no value.`);
     }

@@ -47,6 +47,7 @@ build.
     json: SWITCH,
   },
   words: 1,
+  need: { key: "url" },
   async run({ values, positionals }) {
     const name = positionals[0];
     if (name === undefined || name === "") {

@@ -52,6 +52,7 @@ the settings of hull.toml. If a step fails, the previous deployment keeps servin
     ...SERVER_FLAGS,
   },
   words: 1,
+  need: { url: "keep-going", key: "keep-going" },
   async run({ values, positionals }) {
     const project = await openProject(positionals[0]);
     const worker = await workerName(project, values);

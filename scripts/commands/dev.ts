@@ -7,7 +7,7 @@ import * as z from "zod";
 import { counted } from "../../src/plural.ts";
 import { BuildCache } from "../build/cache.ts";
 import type { BuiltSkill } from "../build/skill.ts";
-import { defineCommand, SWITCH, untilStopped, usageError, VALUE } from "../command.ts";
+import { defineCommand, SWITCH, untilStopped, VALUE } from "../command.ts";
 import { parseOrigins } from "../config.ts";
 import { seedDemo } from "../dev/demo.ts";
 import { portOf } from "../dev/local-addresses.ts";
@@ -63,16 +63,14 @@ Provider keys and *_BASE_URL come from the environment, .env or .dev.vars. They 
     verbose: SWITCH,
   },
   words: 1,
+  exclude: [
+    ["mocks", "record"],
+    ["mocks", "replay"],
+    ["record", "replay"],
+  ],
+  need: { realtime: "replay" },
   async run({ values, positionals }) {
     const { mocks, record, replay, realtime } = values;
-    const [first, second] = Object.entries({ mocks, record, replay }).filter(
-      ([, file]) => file !== undefined,
-    );
-    if (first !== undefined && second !== undefined) {
-      throw usageError("flags_exclude", `--${first[0]} and --${second[0]} exclude each other.`);
-    }
-    if (realtime === true && replay === undefined)
-      process.stderr.write("--realtime has no effect without --replay.\n");
     const opened = await openProject(positionals[0], values.skills ?? []);
     const { cors, name = opened.config.name } = values;
     const cors_origins = cors === undefined ? opened.config.cors_origins : parseOrigins("--cors", cors);

@@ -28,6 +28,7 @@ Exit code 1 when something is broken; warnings leave it 0.
 `,
   flags: { port: VALUE, json: SWITCH, skills: SWITCH },
   words: 1,
+  exclude: [["skills", "port"]],
   async run({ values, positionals }) {
     if (values.skills === true) return reportNeeds(positionals[0], values.json === true);
     const findings = [...(await machineChecks()), ...(await projectChecks(positionals[0], values.port))];

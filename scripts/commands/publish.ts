@@ -28,6 +28,10 @@ publishes meanwhile, it changes nothing either and says so.
 `,
   flags: { ...SERVER_FLAGS, "keep-going": SWITCH, empty: SWITCH, rollback: SWITCH },
   words: 1,
+  exclude: [
+    ["rollback", "keep-going"],
+    ["rollback", "empty"],
+  ],
   async run({ values, positionals }) {
     const { url, key } = await target(values, "hull publish --url https://…");
     const registry = new RegistryClient(url, key);

@@ -24,6 +24,10 @@ will do. Record a cassette with: hull dev --record FILE
 `,
   flags: { port: { type: "string", short: "p" }, realtime: SWITCH, "as-mocks": SWITCH },
   words: 1,
+  exclude: [
+    ["as-mocks", "port"],
+    ["as-mocks", "realtime"],
+  ],
   async run({ values, positionals }) {
     const [file] = positionals;
     if (file === undefined) {

@@ -35,6 +35,7 @@ Exit code 0 if everything is valid, 1 if not or if there is no skill, 3 if a pat
 `,
   flags: { profile: VALUE, strict: SWITCH, runner: SWITCH, json: SWITCH },
   words: Number.POSITIVE_INFINITY,
+  exclude: [["profile", "runner"]],
   async run({ values, positionals }) {
     const profile = readProfile(values.profile);
     const checks: Checked[] = [];

@@ -53,6 +53,26 @@ const bad = () => folder({ "skills/a/SKILL.md": skillText("A", "mode: lmm") });
 const warned = () => folder({ "skills/a/SKILL.md": skillText("A", "modell: x") });
 
 test.each([
+  [["publish", "--rollback", "--empty"], "--rollback and --empty exclude each other."],
+  [["publish", "--rollback", "--keep-going"], "--rollback and --keep-going exclude each other."],
+  [["validate", "--profile", "strict", "--runner"], "--profile and --runner exclude each other."],
+  [["doctor", "--skills", "--port", "1"], "--skills and --port exclude each other."],
+  [["replay", "a", "--as-mocks", "--realtime"], "--as-mocks and --realtime exclude each other."],
+  [["dev", "--mocks", "a", "--record", "b"], "--mocks and --record exclude each other."],
+  [["runs", "--url", "http://127.0.0.1:9", "--url", "http://127.0.0.1:8"], "The flag --url is given twice."],
+])("flags that contradict each other are refused: %j", async (args, says) => {
+  const { code, err } = await hull(args);
+  expect([code, err]).toEqual([EXIT.usage, expect.stringContaining(says)]);
+});
+
+test.each([
+  [["deploy", "--url", "http://127.0.0.1:9", "none"], "--url has no effect without --keep-going."],
+  [["call", "x", "--key", "k", "-d", "none"], "--key has no effect without --url."],
+])("a flag without effect is told: %j", async (args, says) => {
+  expect((await hull(args)).err).toContain(`${says}\n`);
+});
+
+test.each([
   ["--status", "nope", 'There is no status of a run "nope".', /Accepted: running, .*completed/],
   ["--kind", "nope", 'There is no kind of run "nope".', /Accepted: run, daemon, call, workflow/],
 ])("hull runs %s refuses an unknown word before it asks anybody", async (flag, word, says, accepted) => {
