@@ -222,7 +222,7 @@ describe("an address that others reach", () => {
     [["-H", "0.0.0.0"], "HULL_ADMIN_KEY"],
     [["-H", "0.0.0.0", "--public", "--no-front"], "--no-front"],
     [["-H", "0.0.0.0", "--direct", "--no-front"], "--no-front"],
-    [["-H", "0.0.0.0"], "has fewer than 16", { HULL_ADMIN_KEY: "short" }],
+    [["-H", "0.0.0.0"], "HULL_ADMIN_KEY must have 16 characters or more", { HULL_ADMIN_KEY: "short" }],
   ])("attack: %j without protection is refused: %s", async (flags, says, env = {}) => {
     const args = ["dev", "--port", "0", "--skills", `${REPO}skills`, ...flags];
     const ended = await runHull(args, { cwd: folder(), env });

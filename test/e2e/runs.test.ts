@@ -300,7 +300,7 @@ test("the result names options that have no effect next to the others", async ()
     "root_task",
     "schema_retries",
   ]);
-  expect(await json(await run({ exit_when_verified: false, nudge: "on" }))).not.toHaveProperty("warnings");
+  expect(await json(await run({ exit_when_verified: false }))).not.toHaveProperty("warnings");
   const never = { daemon: true, consolidate_on_idle: true, auto_compact: false };
   expect(await json(await run(never))).toMatchObject({ warnings: [{ option: "consolidate_on_idle" }] });
 });

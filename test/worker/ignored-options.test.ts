@@ -32,7 +32,6 @@ const BOTH: [object, string[]][] = [
   [{ model: "mock", model_tier: "small" }, ["model_tier"]],
   [{ model: "mock", provider: "mock", route_policy: "always(mock:mock)" }, ["provider", "model"]],
   [{ model: "mock", route_policy: "manual" }, []],
-  [{ llm_retries: 0, llm_backoff_ms: 5 }, ["llm_backoff_ms"]],
   [{ tool_choice: "required", tool_examples: "x" }, ["tool_choice", "tool_examples"]],
   [{ tools: [tool], tool_choice: "none", tool_format: "native" }, []],
   [{ tools: [tool], tool_examples: "x", tool_format: "native" }, ["tool_examples"]],
@@ -65,6 +64,7 @@ it.each(BOTH)("of a run: %j", async (options, ignored) => {
 it.each<[object, string[]]>([
   [{ max_nudges: 1, nudge: "x" }, ["nudge", "max_nudges"]],
   [{ persistent: true, max_nudges: 1, nudge: "x", done_sentinel: "{" }, []],
+  [{ max_nudges: 1, turn_policy: { require_action_or_yield: true } }, []],
   [{ tool_backoff_ms: 5 }, ["tool_backoff_ms"]],
   [{ tool_retries: 1, tool_backoff_ms: 5 }, []],
   [

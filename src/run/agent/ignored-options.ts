@@ -46,7 +46,6 @@ const OF_CALLS: readonly Row<Asked>[] = [
   [["repair"], "only POST /llm/structured repairs an answer"],
   [["timeout"], "timeout_ms is given", has("timeout_ms")],
   [["idle_timeout"], "idle_timeout_ms is given", has("idle_timeout_ms")],
-  [["llm_backoff_ms"], "llm_retries is 0", ({ given }) => given.llm_retries === 0],
   [["tool_choice", "tool_format", "tool_examples"], "the model has no tools", ({ tools }) => !tools],
   [["tool_choice"], "the model calls tools in its text", ({ tools, text }) => tools && text],
   [
@@ -140,10 +139,15 @@ const OF_RUNS: readonly Row<AskedRun>[] = [
     not("persistent"),
   ],
   [["nudge"], "turn_policy has words of its own", has("turn_policy")],
+  [["nudge"], "the run is not persistent", not("persistent")],
   [
-    ["nudge", "max_nudges"],
-    "the run is not persistent",
-    (asked) => not("persistent")(asked) && objectOf(asked.given.turn_policy).require_action_or_yield !== true,
+    ["max_nudges"],
+    "nothing nudges a run that is not persistent",
+    (asked) => {
+      const { turn_policy, native_tool_fallback = "allow" } = asked.given;
+      const acts = objectOf(turn_policy).require_action_or_yield === true;
+      return not("persistent")(asked) && !acts && native_tool_fallback === "allow";
+    },
   ],
   [["context_filter"], "context_callback is given", has("context_callback")],
   [["deliverables"], "task_ledger is given", has("task_ledger")],
