@@ -32,7 +32,8 @@ const BOTH: [object, string[]][] = [
   [{ model: "mock", model_tier: "small" }, ["model_tier"]],
   [{ model: "mock", provider: "mock", route_policy: "always(mock:mock)" }, ["provider", "model"]],
   [{ model: "mock", route_policy: "manual" }, []],
-  [{ tool_choice: "required", tool_examples: "x" }, ["tool_choice", "tool_examples"]],
+  [{ tool_choice: "required", tool_examples: "x" }, ["tool_examples", "tool_choice"]],
+  [{ tool_choice: "none" }, []],
   [{ tools: [tool], tool_choice: "none", tool_format: "native" }, []],
   [{ tools: [tool], tool_examples: "x", tool_format: "native" }, ["tool_examples"]],
   [{ tools: [tool], tool_examples: "x", tool_format: "text", tool_choice: "none" }, ["tool_choice"]],
@@ -82,6 +83,7 @@ it.each<[object, string[]]>([
     ["skill_tools", "skill_catalogue_tokens", "working_files", "skill_match"],
   ],
   [{ skills: [{ name: "a" }], skill_match: { top_n: 2 }, working_files: "a" }, []],
+  [{ skill_match: { strategy: "none" } }, []],
   [{ native_tool_fallback: "reject" }, ["native_tool_fallback"]],
   [{ compact_threshold: 9, compaction: { threshold: 8 }, keep_first: 1 }, ["compact_threshold"]],
 ])("of a run alone: %j", async (options, ignored) => {

@@ -46,7 +46,8 @@ const OF_CALLS: readonly Row<Asked>[] = [
   [["repair"], "only POST /llm/structured repairs an answer"],
   [["timeout"], "timeout_ms is given", has("timeout_ms")],
   [["idle_timeout"], "idle_timeout_ms is given", has("idle_timeout_ms")],
-  [["tool_choice", "tool_format", "tool_examples"], "the model has no tools", ({ tools }) => !tools],
+  [["tool_format", "tool_examples"], "the model has no tools", ({ tools }) => !tools],
+  [["tool_choice"], "the model has no tools", ({ tools, given }) => !tools && given.tool_choice !== "none"],
   [["tool_choice"], "the model calls tools in its text", ({ tools, text }) => tools && text],
   [
     ["tool_examples"],
@@ -192,7 +193,8 @@ export function ignoredInRun(asked: AskedRun): Warning[] {
     asked.skills > 0
       ? null
       : strategyFault(String(objectOf(skill_match).strategy ?? RUN_DEFAULTS.skill_match.strategy));
-  const unmatched = asked.skills === 0 && isGiven(asked, "skill_match");
+  const none = objectOf(skill_match).strategy === "none";
+  const unmatched = asked.skills === 0 && isGiven(asked, "skill_match") && !none;
   return [
     ...without(asked, OF_RUNS),
     ...ignoredInCall(asked),
