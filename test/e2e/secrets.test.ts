@@ -169,7 +169,7 @@ describe("nothing of a secret comes back", () => {
         { name: "Grep", arguments: { pattern: " .", output_mode: "content" } },
         { name: "Grep", arguments: { pattern: ".", path: "in-lines.txt", output_mode: "content" } },
         { name: "Grep", arguments: { pattern: "canary-admin" } },
-        bash('cat .hull/output/* | grep -c -F "$s"; ls .hull/output | wc -l'),
+        bash('rm lines.txt in-lines.txt; cat .hull/output/* | grep -c -F "$s"; ls .hull/output | wc -l'),
       ],
     ];
     const mock = [...turns.map((tool_calls) => ({ text: "", tool_calls })), { text: "Done." }];
