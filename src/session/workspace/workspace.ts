@@ -1,7 +1,7 @@
 /**
- * A session's files: the manifest and small contents in the object's SQLite, other contents in R2. A change is made only after its content is
- * stored, and all changes of one call become visible together. Of two writers the later one wins, unless its change has
- * a condition.
+ * A session's files: the manifest and small contents in the object's SQLite, other contents in R2. A change is made only
+ * after its content is stored, and all changes of one call become visible together. Of two writers the later one wins,
+ * unless its change has a condition.
  */
 
 import {
