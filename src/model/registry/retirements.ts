@@ -22,7 +22,9 @@ const RETIREMENTS: Record<string, Record<string, readonly string[]>> = {
       "claude-opus-4-20250514",
       "claude-opus-4-0",
     ],
+    "2026-06-30": ["claude-mythos-preview"],
     "2026-11-30": ["claude-sonnet-4-5-20250929", "claude-sonnet-4-5"],
+    "2027-01-22": ["claude-opus-4-5-20251101", "claude-opus-4-5"],
   },
   openai: {
     "2026-07-23": [

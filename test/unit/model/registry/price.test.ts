@@ -71,8 +71,7 @@ test("every provider's default model, every alias and every model of routing is 
 });
 
 test("retirements include those that the vendor's own client warns of", async () => {
-  const source = await readFile("node_modules/@anthropic-ai/sdk/resources/messages/messages.js", "utf8");
-  const [table = ""] = /const DEPRECATED_MODELS = \{[^}]*\}/.exec(source) ?? [];
+  const table = await readFile("node_modules/@anthropic-ai/sdk/internal/data/deprecated-models.js", "utf8");
   const rows = Array.from(table.matchAll(/'([^']+)': '(\w+) (\d+)\w*, (\d+)'/g));
   expect(rows.length).toBeGreaterThan(0);
   for (const [, model = "", month, day, year] of rows) {
