@@ -121,9 +121,6 @@ function parseFlags<O extends FlagOptions>(argv: string[], options: O, positiona
     if (declared.type === "string" && token.value === undefined) {
       throw usageError("flag_value", `The flag ${token.rawName} needs a value.`);
     }
-    const last = tokens.findLast((one) => one.kind === "option" && one.name === token.name);
-    if (declared.type === "string" && declared.multiple !== true && last !== token)
-      throw usageError("flag_value", `The flag --${token.name} is given twice.`, "Give it once.");
     if (declared.type === "boolean" && token.value !== undefined) {
       throw usageError("flag_value", `The flag ${token.rawName} takes no value.`);
     }

@@ -38,8 +38,8 @@ Lists the runs of the last 30 days, and older ones that have not ended, the newe
   async run({ values }) {
     const { status, kind, skill: name, session, model, code, json = false } = values;
     // The API's words for these differ from those of the flags.
-    const state = status === undefined ? undefined : oneOf("status of a run", RUN_STATES, status);
-    if (kind !== undefined) oneOf("kind of run", RUN_KINDS, kind);
+    const state = status === undefined ? undefined : oneOf("--status", RUN_STATES, status);
+    if (kind !== undefined) oneOf("--kind", RUN_KINDS, kind);
     const server = await serverOf(values, "hull runs --url https://…");
     const wanted = { state, kind, name, session, model, code };
     return printList(json, server.list("GET /runs", {}, ["id", "state", "code"], wanted), COLUMNS);
