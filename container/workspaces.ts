@@ -122,7 +122,7 @@ export class Workspaces {
   async close(): Promise<void> {
     clearInterval(this.#expiry);
     const removed = Promise.all([...this.#removals.values(), this.#removeAll(this.#root)]);
-    await Promise.race([removed, setTimeout(CLOSE_MS)]);
+    await Promise.race([removed, setTimeout(CLOSE_MS, undefined, { ref: false })]);
   }
 
   async #at<T>(id: string, work: (workspace: Workspace) => Promise<T>): Promise<T> {

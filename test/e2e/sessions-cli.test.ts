@@ -44,7 +44,7 @@ test("a session is listed, shown, sent a message, read as a log, and removed", a
   expect(data).toMatchObject([{ kind: "run", state: "done", model: "mock/mock" }]);
   expect(await cli("runs", "--status", "x")).toMatchObject({
     code: 2,
-    output: expect.stringMatching(/no --status "x"[^]*Accepted: running, idle, /),
+    output: expect.stringMatching(/no --status "x".*Accepted: running, idle, /s),
   });
   const { output } = await sessions("show", "counter");
   for (const part of [/^state +active$/m, /^run_\w+ +done /m, "a word before", "hello there"]) {
