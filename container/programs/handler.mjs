@@ -86,7 +86,7 @@ function fail(error, location = "") {
   answer("error", beginning(plain) + location);
 }
 
-/** The beginning of a long text, up to a blank: nobody could find a part of a secret, to remove it. */
+/** The beginning of a long text, up to a blank: redaction does not recognise a part of a secret. */
 function beginning(text) {
   if (text.length <= MOST_CHARACTERS) return text;
   const blank = text.lastIndexOf(" ", MOST_CHARACTERS);

@@ -79,7 +79,7 @@ def message_of(error):
     try:
         text = str(error)
         if len(text) > MOST_CHARACTERS:
-            # Up to a blank: nobody could find a part of a secret, to remove it.
+            # Up to a blank: redaction does not recognise a part of a secret.
             text = text[:MOST_CHARACTERS].rpartition(" ")[0] or text[:MOST_CHARACTERS]
         return text or type(error).__name__
     except Exception:

@@ -194,8 +194,11 @@ export interface ModelRequest {
   tool_search?: { variant: "bm25" | "regex" | "hosted" };
   /** Text that the answer starts with. */
   prefill?: string;
-  /** The caller wants the text between these. `messages` ask for it if the provider has no endpoint for completions. */
-  completion?: { prefix: string; suffix?: string /** The caller's own. */; system?: string };
+  /**
+   * The caller wants the text between these. `messages` ask for it if the provider has no endpoint for completions.
+   * `system`: the caller's own.
+   */
+  completion?: { prefix: string; suffix?: string; system?: string };
   /** Mark the prompt for the provider's prompt cache. */
   cache?: boolean;
   /** Merged into the request body last, verbatim. */

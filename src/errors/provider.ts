@@ -143,7 +143,7 @@ export const ToolRoundsExhausted = define<{ rounds: number }>("tool_rounds_exhau
   detail: `The model gave no answer after ${counted(d.rounds, "tool round")}. Raise max_tool_rounds or narrow the task.`,
   members: { rounds: d.rounds },
 }));
-/** `late`: not the provider refuses the call, but the rate that Hull has for it. */
+/** `late`: Hull's own rate for the provider refuses the call, not the provider. */
 export const ProviderRateLimited = define<Foreseen & { retry_after_s: number; late?: true }>(
   "provider_rate_limited",
   429,

@@ -6,8 +6,8 @@ import type { AgentSpec } from "./spec.ts";
 import { repeatBlocked, repeatHint, repeatSkipped } from "./texts.ts";
 
 /**
- * For each call: its last result, and how often in a row it gave that. Serialisable. The calls are
- * in 16 parts: to add one copies only its part.
+ * For each call: its last result, and how often in a row it gave that. Serialisable. The calls are in 16 parts, so that
+ * adding one copies its part alone.
  */
 export interface LoopTable {
   [part: string]: { [call: string]: { count: number; result: string } };
