@@ -136,7 +136,10 @@ export class SessionFiles implements WorkspaceAccess {
       else small.set(sha256, { sha256, base64 });
     }
     const stored = workspace.store([...small.values()]);
-    for (const [index, sha256] of [...small.keys()].entries()) keys.set(sha256, stored[index] ?? "");
+    for (const [index, sha256] of [...small.keys()].entries()) {
+      const key = stored[index] ?? null;
+      if (key !== null) keys.set(sha256, key);
+    }
     const there = workspace.contents([...wanted.keys()]);
     for (const [index, sha256] of [...wanted.keys()].entries()) if (there[index]) wanted.delete(sha256);
     const left = wanted.entries();

@@ -32,7 +32,10 @@ export function failure(context: RunContext, error: HullError): { outcome: Outco
   };
 }
 
-/** Stops what the runner may still be doing for a run. @param runners the names by which `runnerEndpoint` finds those that may have its executions */
+/**
+ * Stops what the runner may still be doing for a run.
+ * @param runners the names by which `runnerEndpoint` finds those that may have its executions
+ */
 export async function stopProcesses(
   context: RunContext,
   run: string,
