@@ -2,8 +2,10 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { sha256 } from "../../src/bytes.ts";
+import { deploymentOf } from "../../src/deployment.ts";
+import { detachedContext } from "../../src/run/context.ts";
 import { readText, sendText } from "../../src/run/long-text.ts";
-import { sessionObject } from "../../src/run/session-client.ts";
+import { clientWorkspace, sessionClient, sessionObject } from "../../src/run/session-client.ts";
 import type { Adopted, ForkStep, LongText } from "../../src/session/conversation/rpc.ts";
 import { bindings } from "./file-bindings.ts";
 import { mockSkill } from "./served.ts";
@@ -201,6 +203,38 @@ describe("a fork", () => {
     const made = await Promise.all([1, 2].map(() => post(`${parent}/fork`, { dst })));
     expect(made.map(({ status }) => status).sort()).toEqual([201, 409]);
     expect(await files(`/sessions/${dst}`)).toEqual({ a: "200 one" });
+  });
+
+  it("has the small contents that a command wrote, each once and not in R2", async () => {
+    const parent = await session();
+    const asked = { requestId: "r", mockScope: "", tenant: "default", startedAt: 0 };
+    const context = detachedContext(deploymentOf(env), asked, () => {});
+    const workspace = clientWorkspace(sessionClient(context, parent.replace("/sessions/", "")));
+    const small = await Promise.all(
+      ["one", "two"].map(async (text) => ({ sha256: await sha256(text), base64: btoa(text) })),
+    );
+    const keys = await workspace.storeSmall(small);
+    // More than one step of a fork takes.
+    await workspace.changeFiles(
+      Array.from({ length: 210 }, (_, n) => ({
+        kind: "write" as const,
+        path: `f${n}`,
+        key: keys[n] ?? null,
+        sha256: small[n % 2]?.sha256 ?? "",
+        size: 3,
+        executable: false,
+        expected: null,
+      })),
+    );
+    const child = await fork(parent);
+    const copied = await files(child);
+    expect([Object.keys(copied).length, copied.f0, copied.f209]).toEqual([210, "200 one", "200 two"]);
+    expect(await objects(child)).toBe(0);
+    const rows = await runInDurableObject(
+      sessionObject({ env, tenant: "default" }, child.replace("/sessions/", "")),
+      (_, { storage }) => storage.sql.exec("SELECT count(*) AS n FROM workspace_object").one().n,
+    );
+    expect(rows).toBe(2);
   });
 });
 
