@@ -1,8 +1,15 @@
-/** Checks the variables of a Worker before it starts: whether it can read them, and whether they have an effect. */
+/**
+ * The variables of a Worker before it starts: those that hull.toml names, whether the Worker can read them, and whether
+ * they have an effect.
+ */
 import type { ModelRegistry } from "../src/model/registry/definition.ts";
 import { variablePrefix } from "../src/model/registry/layer.ts";
 import { canonicalProvider } from "../src/model/registry/registry.ts";
+import { WEBHOOK_SECRETS } from "../src/secrets.ts";
+import { nameMatches } from "../src/skill/glob.ts";
 import { nearest } from "../src/skill/match.ts";
+import { templateVariables } from "../src/skill/placeholder.ts";
+import { settingTemplates } from "../src/skill/serving-settings.ts";
 import { readVariables, variableNames } from "../src/variables.ts";
 import { usageError } from "./command.ts";
 
@@ -14,6 +21,31 @@ export function checkReadable(variables: Iterable<readonly [name: string, value:
     ? "Make one with: openssl rand -hex 32"
     : "Correct it where it is set, or remove it there.";
   throw usageError("bad_env_value", `${read.variable} ${read.fault}.`, hint);
+}
+
+/** The tables of hull.toml that name variables. */
+export interface NamingTables {
+  mcp?: { servers: Record<string, Parameters<typeof settingTemplates>[0]> } | undefined;
+  daemons?: { webhook_secrets?: readonly string[] | undefined } | undefined;
+  workspace_tools?: { env?: readonly string[] | undefined } | undefined;
+  host_delegate?: { secret_env?: string | undefined } | undefined;
+}
+
+/** The variables that tables of hull.toml name. */
+export function variablesIn({ mcp, workspace_tools, host_delegate }: NamingTables): Set<string> {
+  const { secret_env } = host_delegate ?? {};
+  return new Set([
+    ...(workspace_tools?.env ?? []),
+    ...(secret_env === undefined ? [] : [secret_env]),
+    ...templateVariables(Object.values(mcp?.servers ?? {}).flatMap(settingTemplates)),
+  ]);
+}
+
+/** Whether they name a variable, or have a pattern for it. */
+export function namedBy(tables: NamingTables): (variable: string) => boolean {
+  const listed = variablesIn(tables);
+  const webhooks = tables.daemons?.webhook_secrets ?? WEBHOOK_SECRETS;
+  return (name: string): boolean => listed.has(name) || webhooks.some((glob) => nameMatches(glob, name));
 }
 
 /** Names with this beginning are Hull's own. */

@@ -14,14 +14,13 @@ import { readWorkerConfig, type WorkerConfig, withDomain, withWorker } from "../
 import { warnOfNewName, workerName } from "../deploy/worker-name.ts";
 import { Wrangler } from "../deploy/wrangler.ts";
 import { REPO_DIR } from "../dev/paths.ts";
-import { namedBy } from "../dev/variables.ts";
 import { inVariables, modelVariables, projectModelRegistry } from "../models.ts";
 import { imageOf } from "../needs/skills.ts";
 import { buildOptionsOf, openProject, type Project } from "../project.ts";
 import { keptLines } from "../publish/last-published.ts";
 import { readIfThere } from "../read-if-there.ts";
 import { runnerFlags, servingConfig } from "../serving-config.ts";
-import { checkReadable, variablesWithoutEffect } from "../worker-variables.ts";
+import { checkReadable, namedBy, variablesWithoutEffect } from "../worker-variables.ts";
 
 export const command = defineCommand({
   name: "deploy",

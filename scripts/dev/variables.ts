@@ -3,23 +3,12 @@
 import * as z from "zod";
 import { installerEnvironment } from "../../container/environment.ts";
 import { keyVariablesOf, type Layer } from "../../src/model/registry/layer.ts";
-import { PROVIDER_KEY_VARIABLES, WEBHOOK_SECRETS } from "../../src/secrets.ts";
-import { nameMatches } from "../../src/skill/glob.ts";
-import { templateVariables } from "../../src/skill/placeholder.ts";
-import { settingTemplates } from "../../src/skill/serving-settings.ts";
+import { PROVIDER_KEY_VARIABLES } from "../../src/secrets.ts";
 import { variablesOf } from "../../src/skill/variables.ts";
 import { usageError } from "../command.ts";
-import { checkReadable } from "../worker-variables.ts";
+import { checkReadable, type NamingTables, namedBy } from "../worker-variables.ts";
 
 const PROVIDER_SETTINGS = /^([A-Z0-9_]+_BASE_URL|OLLAMA_HOST|LOCAL_LLM_[A-Z_]+|(HULL|HARN)_[A-Z0-9_]+)$/;
-
-/** The tables of hull.toml that name variables. */
-interface NamingTables {
-  mcp?: { servers: Record<string, Parameters<typeof settingTemplates>[0]> } | undefined;
-  daemons?: { webhook_secrets?: readonly string[] | undefined } | undefined;
-  workspace_tools?: { env?: readonly string[] | undefined } | undefined;
-  host_delegate?: { secret_env?: string | undefined } | undefined;
-}
 
 /**
  * Everything of `.env` and `.dev.vars`. From the environment only provider keys and settings, `HULL_*` and `HARN_*`,
@@ -46,23 +35,6 @@ export function workerVariables(
     if (value !== undefined && wanted) variables.set(name, value);
   }
   return variables;
-}
-
-/** The variables that tables of hull.toml name. */
-export function variablesIn({ mcp, workspace_tools, host_delegate }: NamingTables): Set<string> {
-  const { secret_env } = host_delegate ?? {};
-  return new Set([
-    ...(workspace_tools?.env ?? []),
-    ...(secret_env === undefined ? [] : [secret_env]),
-    ...templateVariables(Object.values(mcp?.servers ?? {}).flatMap(settingTemplates)),
-  ]);
-}
-
-/** Whether they name a variable, or have a pattern for it. */
-export function namedBy(tables: NamingTables): (variable: string) => boolean {
-  const listed = variablesIn(tables);
-  const webhooks = tables.daemons?.webhook_secrets ?? WEBHOOK_SECRETS;
-  return (name: string): boolean => listed.has(name) || webhooks.some((glob) => nameMatches(glob, name));
 }
 
 /** Variables that `hull dev` sets itself, whatever the project says. */
