@@ -30,6 +30,8 @@ const EVERYWHERE = new Set(
     "gtimeout nvidia-smi rocm-smi sysctl system_profiler vm_stat",
     // Programs whose command may be different each day.
     "hull claude codex",
+    // Python and JavaScript in a block of shell commands, and words of zsh.
+    "import from const var def class setopt unsetopt",
   ]
     .join(" ")
     .split(" "),
@@ -80,16 +82,47 @@ function commandsIn(scripts: readonly string[]): string[] {
 }
 
 function codeOf(script: string): string {
+  const lines = script.replace(/\\\n/g, " ").replace(/<<-?\s*(["']?)(\w+)\1[^\n]*\n[\s\S]*?^\s*\2\s*$/gm, "");
   return (
-    script
-      .replace(/\\\n/g, " ")
-      .replace(/<<-?\s*(["']?)(\w+)\1[^\n]*\n[\s\S]*?^\s*\2\s*$/gm, "")
-      .replace(/(^|\s)#[^\n]*|'[^']*'|"(?:\\.|[^"\\])*"/g, (_, before?: string) => before ?? "''")
+    withoutText(lines)
       // Arithmetic and regular expressions have names and marks, but no commands. The limit keeps the time linear.
       .replace(/\(\((?:[^()]|\([^()]*\))*\)\)|=~[ \t][^\n]{0,999}?(?=[ \t]\]\])/g, " ")
       // These are the patterns of a `case`.
       .replace(/(^|[ \t]in|;;)[ \t]*[^\s()$`]+(?:[ \t]*\|[ \t]*[^\s()$`]+)*\)/gm, "$1;")
   );
+}
+
+const IN_QUOTES = /"|\$\(|(?:\\[\s\S]|[^"\\$]|\$(?!\())+/y;
+const OUTSIDE = /(?<=^|\s)#[^\n]*|'[^']*'|\\[\s\S]|[^#'"\\()]+|[\s\S]/y;
+
+/** The script without comments and without what is in quotes, apart from the commands that double quotes substitute. */
+function withoutText(script: string): string {
+  // For each open double quote, and for each substitution in one, how many of its parentheses are open; of a quote `null`.
+  const open: (number | null)[] = [];
+  let code = "";
+  for (let at = 0; at < script.length; ) {
+    const depth = open.at(-1);
+    const pattern = depth === null ? IN_QUOTES : OUTSIDE;
+    pattern.lastIndex = at;
+    const [token] = pattern.exec(script) ?? [script.slice(at)];
+    at += token.length;
+    if (depth === null) {
+      if (token === '"') open.pop();
+      if (token !== "$(") continue;
+      open.push(1);
+      code += token;
+    } else if (token === '"') {
+      open.push(null);
+      code += "''";
+    } else {
+      code += /^'./s.test(token) ? "''" : /^#./.test(token) ? "" : token;
+      if (depth === undefined || (token !== "(" && token !== ")")) continue;
+      open.pop();
+      const rest = depth + (token === "(" ? 1 : -1);
+      if (rest > 0) open.push(rest);
+    }
+  }
+  return code;
 }
 
 function wordsIn(code: string): string[] {

@@ -52,6 +52,10 @@ stop_there(line)
 " && case $x in one|two) exiftool a;; esac
 width = 80
 left=$((end_at - (now + 1)))
+latest="$(yq -r "it's $(magick identify "a b") # not a comment" "$file") $(node -e "
+print_it(1)
+")"
+from somewhere import nothing
 for ((n = 0; n < 3; n++)); do ((sum += n)); done
 if [[ "$kind" =~ ^(feat|fix)$ ]]; then ((count++)); fi
 `,
@@ -62,8 +66,10 @@ if [[ "$kind" =~ ^(feat|fix)$ ]]; then ((count++)); fi
     },
   ];
   expect(needsOf(BODY, files).map(({ kind, name }) => `${kind} ${name}`)).toEqual([
-    ...["exiftool", "ffmpeg", "jq", "mmdc", "node", "pdftk", "pdftotext"].map((name) => `command ${name}`),
-    ...["python", "qpdf", "soffice", "sox", "tesseract", "xvfb-run"].map((name) => `command ${name}`),
+    ...["exiftool", "ffmpeg", "jq", "magick", "mmdc", "node", "pdftk", "pdftotext"].map(
+      (name) => `command ${name}`,
+    ),
+    ...["python", "qpdf", "soffice", "sox", "tesseract", "xvfb-run", "yq"].map((name) => `command ${name}`),
     "node docx",
     "node pptxgenjs",
     ...["PIL", "os", "pdfplumber", "pypdf", "subprocess"].map((name) => `python ${name}`),
