@@ -28,10 +28,11 @@ const ADDED: { [image in Image]: Contents } = {
     command: words(
       "soffice libreoffice pandoc qpdf tesseract git curl jq zip unzip file pdftotext pdftoppm pdftocairo",
       "pdfimages pdfinfo pdfunite pdfseparate pdffonts pdfdetach pdfattach pdftohtml markitdown fc-list",
-      "pdfplumber",
+      "pdfplumber wget openssl rg sqlite3 bc make ps pgrep pkill top free watch vmstat uv uvx httpx",
     ),
     python: words(
       "pypdf pdfplumber reportlab openpyxl docx pptx pandas PIL markitdown pdf2image pytesseract yaml",
+      "matplotlib httpx pydantic dotenv",
       // Dependencies of these.
       "numpy lxml pdfminer pypdfium2 dateutil requests bs4 defusedxml",
     ),

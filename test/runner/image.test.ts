@@ -94,11 +94,15 @@ test("the targets are built on each other, pinned, and have what hull doctor say
     "python-pptx": "pptx",
     Pillow: "PIL",
     PyYAML: "yaml",
+    "python-dotenv": "dotenv",
   };
   const python = namesIn(office, PIP).map((each) => each.replace(/^"|[[=].*$/g, ""));
-  expect(python).toHaveLength(12);
+  expect(python).toHaveLength(17);
   const has = (kind: "command" | "python" | "node", name: string) => imageWith({ kind, name });
-  for (const name of python) expect([name, has("python", imported[name] ?? name)]).toEqual([name, "office"]);
+  for (const name of python) {
+    const kind = name === "uv" ? "command" : "python";
+    expect([name, has(kind, imported[name] ?? name)]).toEqual([name, "office"]);
+  }
   for (const name of namesIn(office, NPM)) expect(has("node", name.replace(/@.*/, ""))).toBe("office");
   expect(namesIn(office, NPM)).toHaveLength(2);
   expect(namesIn(of("browser").join("\n"), PIP)).toEqual(["playwright==1.63.0"]);
@@ -106,6 +110,8 @@ test("the targets are built on each other, pinned, and have what hull doctor say
     "poppler-utils": "pdftotext",
     "libreoffice-calc-nogui": "soffice",
     "tesseract-ocr": "tesseract",
+    ripgrep: "rg",
+    procps: "pgrep",
   };
   const apt = namesIn(office, APT).map((each) => each.replace(/=.*/, ""));
   for (const name of apt.filter((each) => !/^fonts-|^libreoffice-(?:writer|impress)/.test(each)))
