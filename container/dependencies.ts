@@ -9,7 +9,7 @@ import { createReadStream, createWriteStream } from "node:fs";
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { finished } from "node:stream/promises";
-import { lastOf } from "../src/cut.ts";
+import { lastOf, lastWords } from "../src/cut.ts";
 import { type Bundles, MAX_TAR_BYTES } from "./bundles.ts";
 import type { Cgroups } from "./cgroup.ts";
 import type { Command } from "./commands.ts";
@@ -275,11 +275,11 @@ class Tail {
   #text = "";
 
   push(chunk: Uint8Array): void {
-    this.#text = lastOf(this.#text + this.#decoder.decode(chunk, { stream: true }), TAIL_CHARACTERS);
+    this.#text = lastOf(this.#text + this.#decoder.decode(chunk, { stream: true }), TAIL_CHARACTERS + 1);
   }
 
   get text(): string {
-    return this.#text.trim();
+    return lastWords(this.#text, TAIL_CHARACTERS).trim();
   }
 }
 

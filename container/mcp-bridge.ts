@@ -4,7 +4,7 @@
  */
 import type { ServerResponse } from "node:http";
 import type { Writable } from "node:stream";
-import { firstOf } from "../src/cut.ts";
+import { firstWords } from "../src/cut.ts";
 import { HEARTBEAT_MS, MAX_UNANSWERED_BYTES } from "../src/tool/protocol.ts";
 import { Refused } from "./refusal.ts";
 
@@ -103,7 +103,7 @@ export class McpBridge {
     const messages = messagesIn(line);
     if (messages.length === 0) {
       if (!this.#noted)
-        this.#note(`[hull: its stdout has a line that is no message: ${firstOf(line, SHOWN)}]\n`);
+        this.#note(`[hull: its stdout has a line that is no message: ${firstWords(line, SHOWN)}]\n`);
       this.#noted = true;
       return;
     }

@@ -7,19 +7,21 @@ export function firstOf(text: string, most: number): string {
 }
 
 /**
- * The first words of a text, without a part of one: nobody could find and redact a part of a secret. A blank, a quote or a
- * character that is not ASCII ends a word. @param most UTF-16 units
+ * The first words of a text, without a part of one: nobody could find and redact a part of a secret. So it cuts texts that
+ * are redacted only later. A blank, a quote or a character that is not ASCII ends a word; of a very long word a part stays.
+ * @param most UTF-16 units
  */
 export function firstWords(text: string, most: number): string {
-  let end = Math.min(most, text.length);
-  while (isInWord(text, end)) end -= 1;
-  return firstOf(text, end);
+  const end = Math.min(most, text.length);
+  let to = end;
+  while (isInWord(text, to)) to -= 1;
+  return firstOf(text, end - to > LONGEST_WORD ? end : to);
 }
 
 /** Longer words are no secrets, but output without blanks. */
 const LONGEST_WORD = 1000;
 
-/** The last words of a text, likewise, but not without the end of a very long one. */
+/** The last words of a text, likewise. */
 export function lastWords(text: string, most: number): string {
   const start = Math.max(0, text.length - most);
   let from = start;

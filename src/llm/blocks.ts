@@ -1,7 +1,7 @@
 /** The public form of a turn's blocks: with a visibility, and readable back without loss. */
 
 import * as z from "zod/mini";
-import { firstOf } from "../cut.ts";
+import { firstWords } from "../cut.ts";
 import type { Block } from "../engine/messages.ts";
 import { jsonObject } from "../skill/json-shape.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
@@ -25,7 +25,7 @@ const MAX_RAW = 200;
 
 /** Replaces the arguments of a call that are not a JSON object. */
 export function parseErrorArguments(raw: string): JsonObject {
-  return { __parse_error: `The arguments are not a JSON object: ${firstOf(raw, MAX_RAW)}` };
+  return { __parse_error: `The arguments are not a JSON object: ${firstWords(raw, MAX_RAW)}` };
 }
 
 /** The public form of a block, with everything that another call needs of it. */

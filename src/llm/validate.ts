@@ -4,7 +4,7 @@
  */
 
 import { Validator } from "@cfworker/json-schema";
-import { firstOf } from "../cut.ts";
+import { firstOf, firstWords } from "../cut.ts";
 import { isObject, objectOf } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { costlyPatterns, withoutPatterns } from "./patterns.ts";
@@ -74,7 +74,7 @@ export function schemaErrors(schema: JsonObject, value: Json): string[] {
   if ("refused" in verdict) return [verdict.refused];
   const messages = verdict.findings.map(({ pointer, message }) => {
     const path = pointer.replace(/^\//, "").replaceAll("/", ".");
-    return firstOf(`${path === "" ? "" : `${path}: `}${message}`, MAX_MESSAGE);
+    return firstWords(`${path === "" ? "" : `${path}: `}${message}`, MAX_MESSAGE);
   });
   return [...new Set(messages)].slice(0, MAX_ERRORS);
 }

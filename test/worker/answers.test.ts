@@ -149,6 +149,18 @@ it("the 202 of a workflow run shows no secret that its task holds", async () => 
   expect([begun.status, run.task]).toEqual([202, "Use [redacted]."]);
 });
 
+it("a list of workflow runs cuts no name and no task within a secret", async () => {
+  const secret = "sk-canary-0123456789";
+  const by = new Client({ ...LOCAL, OPENAI_API_KEY: secret });
+  const [name, task] = [120, 190].map((before) => "x".repeat(before) + secret);
+  const body = JSON.stringify({ task, graph: { ...graph(SAID), name } });
+  const headers = { "content-type": "application/json" };
+  expect((await by.fetch("/workflows/execute", { method: "POST", headers, body })).status).toBe(200);
+  await expect
+    .poll(async () => (await by.fetch("/workflows/runs")).text())
+    .toMatch(/"x{120}\[redacte","task":"x{190}\[redacted\]",/);
+});
+
 describe("a failure", () => {
   const FAILS = [{ error: { category: "auth", message: "no" } }];
   const failing = ALL.filter(

@@ -4,6 +4,8 @@
  */
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import hull from "../../package.json";
+import { progressOf } from "../../src/http/mcp/progress.ts";
+import { Redactor } from "../../src/redact.ts";
 import { HULL_VERSION } from "../../src/tool/mcp/versions.ts";
 import { Client, mockSkill } from "./served.ts";
 import { ADMIN, FOLDER, skill, tenant } from "./tenant.ts";
@@ -510,4 +512,14 @@ it("the arguments of a call reach a skill with all the digits of their numbers",
     expect((await send(body, headers, own)).status).toBe(200);
   }
   expect(bodies).toEqual(['{"id":12345678901234567890}', '{"id":12345678901234567890}']);
+});
+
+it("progress is not cut within a secret", async () => {
+  const secret = "sk-canary-0123456789";
+  const redactor = new Redactor([secret]);
+  const sent: object[] = [];
+  const send = async (message: object) => void sent.push(message);
+  const { watch } = progressOf({ redacted: (value) => redactor.json(value) }, 1, send);
+  await watch({ event: "stderr", data: { text: "x".repeat(485) + secret } });
+  expect(sent).toMatchObject([{ params: { message: `${"x".repeat(485)}[redacted]` } }]);
 });

@@ -1,6 +1,6 @@
 /** Decides what happens to the tool calls of a turn, one check after the other. Pure. */
 
-import { firstOf } from "../../cut.ts";
+import { firstWords } from "../../cut.ts";
 import { canonicalJson } from "../../skill/canonical.ts";
 import { objectOf, textsIn } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
@@ -187,7 +187,7 @@ function stepOf(
   const tool = toolOf(run, call.name);
   const { served } = run.spec;
   if (call.arguments === null && (served === undefined || tool === null)) {
-    const text = `The arguments are not a JSON object: ${firstOf(call.raw, 200)}`;
+    const text = `The arguments are not a JSON object: ${firstWords(call.raw, 200)}`;
     return settle(run, open, plainResult("error", errorText(tool, text), "parse_aborted"));
   }
   if (tool === null) return settle(run, open, refusedName(run, call.name));

@@ -3,7 +3,7 @@
  * everything.
  */
 
-import { firstOf, lastOf } from "../../cut.ts";
+import { firstOf, firstWords, lastOf } from "../../cut.ts";
 import { counted } from "../../plural.ts";
 import type { Json } from "../../skill/manifest.ts";
 import type { Block, Message } from "../messages.ts";
@@ -273,7 +273,7 @@ const MAX_FIRST_LINE = 120;
 function firstLines(lines: readonly Line[], count: number): string {
   const shown = lines
     .slice(0, MAX_TRUNCATED)
-    .map(({ role, text }) => lineText({ role, text: firstOf(text, MAX_EACH) }));
+    .map(({ role, text }) => lineText({ role, text: firstWords(text, MAX_EACH) }));
   const more = lines.length - shown.length;
   const rest = more > 0 ? [`… and ${more} more`] : [];
   return [summaryHead(count, "the first of them, cut short"), ...shown, ...rest].join("\n");
@@ -308,7 +308,7 @@ const MAX_DIAGNOSTIC = 400;
 
 /**
  * A long output for the model: head and tail at line boundaries, lines between them that look like diagnostics, and how
- * much was left out. The result has at most about `limit` characters.
+ * much was left out. The result has at most about `limit` characters. Hull has redacted the outputs of its tools before.
  */
 export function shortenOutput(text: string, limit: number): string {
   if (text.length <= limit) return text;

@@ -1,6 +1,6 @@
 /** What a record adds to the transcript, to the trace and to the warnings. Pure. */
 
-import { lastOf } from "../../cut.ts";
+import { lastWords } from "../../cut.ts";
 import { objectOf } from "../../skill/json.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
@@ -234,7 +234,7 @@ function ended(
   const { spec, taken, idleSince } = run;
   switch (status) {
     case "stuck":
-      return [["LoopStuck", { text: lastOf(taken?.text ?? "", 240) }]];
+      return [["LoopStuck", { text: lastWords(taken?.text ?? "", 240) }]];
     case "budget_exhausted":
       return [["BudgetExhausted", refused_by ?? reachedLimit(run)]];
     case "watchdog": {

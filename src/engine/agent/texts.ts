@@ -1,5 +1,5 @@
 /** The loop's own texts for the model. Pure. */
-import { firstOf } from "../../cut.ts";
+import { firstWords } from "../../cut.ts";
 import type { AgentSpec, WakeLimit } from "./spec.ts";
 
 /** The part of the system text that keeps a persistent run going. The specification prescribes the exact words. */
@@ -118,7 +118,7 @@ export function wakeBudgetText(reached: WakeLimit): string {
 
 /** The note on a repeated result. */
 export function repeatHint(tool: string, count: number, result: string): string {
-  const first = firstOf(result.split("\n", 1)[0] ?? "", 120);
+  const first = firstWords(result.split("\n", 1)[0] ?? "", 120);
   return `[hull: this is call ${count} of ${tool} with the same arguments and the same result ("${first}"). Change the tool or the parameters.]`;
 }
 

@@ -1,6 +1,6 @@
 /** Decides what a model's turn means to the loop. Pure. */
 
-import { firstOf } from "../../cut.ts";
+import { firstWords } from "../../cut.ts";
 import type { ErrorData } from "../../errors.ts";
 import { asJson } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
@@ -278,7 +278,7 @@ function textPart({ prose, response, done }: ReturnType<typeof parseTextTurn>): 
 function cutProse({ spec }: RunState, text: string): string {
   const limit = spec.turn_policy?.max_prose_chars ?? null;
   if (limit === null || text.length <= limit) return text;
-  return `${firstOf(text, limit)}\n[hull: cut after ${limit} characters]`;
+  return `${firstWords(text, limit)}\n[hull: cut after ${limit} characters]`;
 }
 
 function mayFallBack({ spec, fallbackUsed }: RunState): boolean {

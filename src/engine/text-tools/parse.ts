@@ -1,6 +1,6 @@
 /** Reads tool calls from a model's text. Pure; time grows with the text's length. */
 
-import { firstOf } from "../../cut.ts";
+import { firstOf, firstWords } from "../../cut.ts";
 import { isObject } from "../../skill/json.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
@@ -118,7 +118,7 @@ function readElement(
   if (written !== null && written.end >= unfenced.length) {
     return { call: written.call, violation: "a tool_call element held a function call in place of JSON" };
   }
-  return { error: `This tool call cannot be read: ${firstOf(unfenced, 200)}` };
+  return { error: `This tool call cannot be read: ${firstWords(unfenced, 200)}` };
 }
 
 /** Calls outside of elements. */

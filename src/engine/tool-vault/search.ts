@@ -1,5 +1,5 @@
 /** A search that Hull executes for a model. It may find nothing, but it never fails a run. */
-import { firstOf } from "../../cut.ts";
+import { firstWords } from "../../cut.ts";
 import { objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { ToolCallBlock, ToolResultMessage } from "../messages.ts";
@@ -137,7 +137,7 @@ function hostAnswer(answer: Json, candidates: ReadonlySet<string>): Found {
   const known = tool_names.filter((name) => typeof name === "string").filter((name) => candidates.has(name));
   return {
     tool_names: Array.from(new Set(known)),
-    ...(typeof diagnostic === "string" ? { diagnostic: firstOf(diagnostic, MAX_DIAGNOSTIC) } : {}),
+    ...(typeof diagnostic === "string" ? { diagnostic: firstWords(diagnostic, MAX_DIAGNOSTIC) } : {}),
   };
 }
 

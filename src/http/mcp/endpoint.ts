@@ -207,7 +207,7 @@ function streamed(
   carryOut: (watch: Watch | null, send: Send) => Promise<Outcome>,
 ): Response {
   const send: Send = (message) => body.write(formatEvent(message, "message"));
-  const progress = token === null ? null : progressOf(token, (message) => send(context.redacted(message)));
+  const progress = token === null ? null : progressOf(context, token, send);
   const body = new EventBody(() => left.abort(), progress?.goesOn);
   const answered = async (): Promise<void> => {
     const outcome = await carryOut(progress?.watch ?? null, send).finally(call.over);

@@ -5,6 +5,7 @@ import { counted } from "../../plural.ts";
 import type { RunEvent } from "../../run/events.ts";
 import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
+import type { RequestContext } from "../context.ts";
 import type { Watch } from "../skills/run.ts";
 import { isId, type RequestId } from "./message.ts";
 
@@ -27,13 +28,21 @@ interface Progress {
 }
 
 /** @param send sends one notification */
-export function progressOf(token: RequestId, send: (notification: JsonObject) => Promise<void>): Progress {
+export function progressOf(
+  context: Pick<RequestContext, "redacted">,
+  token: RequestId,
+  send: (notification: JsonObject) => Promise<void>,
+): Progress {
   let progress = 0;
   let characters = 0;
   let textSentAt = 0;
   const notify = (message: string): Promise<void> => {
     progress += 1;
-    const params = { progressToken: token, progress, message: firstOf(message, MAX_MESSAGE) };
+    const params = {
+      progressToken: token,
+      progress,
+      message: firstOf(context.redacted(message), MAX_MESSAGE),
+    };
     return send({ jsonrpc: "2.0", method: "notifications/progress", params });
   };
   const watch: Watch = async (event) => {

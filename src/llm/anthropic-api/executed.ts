@@ -1,5 +1,5 @@
 /** Calls that Hull executed, as an Anthropic client receives and returns them: pairs of a call and its result. */
-import { firstOf } from "../../cut.ts";
+import { firstWords } from "../../cut.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { ToolCallBlock, ToolResultMessage } from "../../engine/messages.ts";
 import {
@@ -35,7 +35,7 @@ export function callBlock({ id, name, arguments: given, raw }: ToolCallBlock): J
     type: "server_tool_use",
     id: OWN_ID + id,
     name: own ? name : BASH,
-    input: own ? input : { command: firstOf(`${name} ${raw}`, 1000), tool: name, arguments: input },
+    input: own ? input : { command: firstWords(`${name} ${raw}`, 1000), tool: name, arguments: input },
     caller: { type: "direct" },
   };
 }

@@ -1,5 +1,5 @@
 /** Calls that Hull carried out, and calls of a client's own shell, as items of a response. */
-import { firstOf } from "../../cut.ts";
+import { firstWords } from "../../cut.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { ToolCallBlock } from "../../engine/messages.ts";
 import { closedObject, texts, whole } from "../../engine/parameters.ts";
@@ -31,7 +31,7 @@ export function shellCall(
   const { timeout_ms = null } = args;
   const own = name === SHELL;
   const action: JsonObject = {
-    commands: own ? shellCommands(args) : [firstOf(`${name} ${raw}`, 1000)],
+    commands: own ? shellCommands(args) : [firstWords(`${name} ${raw}`, 1000)],
     max_output_length: null,
     timeout_ms: own ? timeout_ms : null,
     ...(own ? {} : { tool: name, arguments: args }),

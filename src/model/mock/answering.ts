@@ -1,7 +1,7 @@
 /** Puts mocks between calls and providers: each attempt asks their queue. */
 
 import { sha256, utf8 } from "../../bytes.ts";
-import { firstOf } from "../../cut.ts";
+import { firstWords } from "../../cut.ts";
 import type { ModelRequest } from "../../engine/messages.ts";
 import { MockUnmatched } from "../../errors/provider.ts";
 import { canonicalJson } from "../../skill/canonical.ts";
@@ -60,6 +60,6 @@ const MAX_SHOWN = 200;
 
 function unmatched({ messages }: ModelRequest, target: ResolvedTarget, source: string): Outcome {
   const asked = JSON.stringify(messages.at(-1) ?? null);
-  const shown = asked.length > MAX_SHOWN ? `${firstOf(asked, MAX_SHOWN)}…` : asked;
+  const shown = asked.length > MAX_SHOWN ? `${firstWords(asked, MAX_SHOWN)}…` : asked;
   return { ok: false, retry: false, error: new MockUnmatched({ ...named(target), source, asked: shown }) };
 }

@@ -3,7 +3,7 @@
  * runs and sessions.
  */
 
-import { firstOf } from "../../cut.ts";
+import { firstWords } from "../../cut.ts";
 import { numericArguments } from "../../engine/arguments.ts";
 import { isArtifact } from "../../engine/artifact.ts";
 import type { ToolCallBlock } from "../../engine/messages.ts";
@@ -210,7 +210,7 @@ const schemaOf = memo((schema: JsonObject): { schema: JsonObject } | { error: st
  */
 function checkedArguments(call: ToolCallBlock, tool: SkillTool): { args: JsonObject } | { error: string } {
   if (call.arguments === null) {
-    const got = firstOf(call.raw, 200);
+    const got = firstWords(call.raw, 200);
     return { error: `The arguments of ${tool.name} are not a JSON object: ${got}` };
   }
   const own = Object.entries(call.arguments).filter(([name]) => !name.startsWith("__"));

@@ -60,7 +60,8 @@ export async function runSubAgent(
   const session = sessionClient(context, id);
   try {
     const spec = childSpec(parent, above, { run_id, session_id: id }, asked);
-    const settings = settingsOf(asked, above, spec);
+    const name = firstOf(context.redacted(asked.name), 128);
+    const settings = settingsOf({ ...asked, name }, above, spec);
     // A child sends its events to a session above. Without one, this run must emit them, unless an earlier run attempt
     // has already emitted what it saw.
     const unseen = above.session_id === null && !planned.again;
@@ -163,7 +164,7 @@ async function ended(context: RunContext, session: SessionClient, signal: AbortS
 function settingsOf({ task, name }: NamedTask, above: Ceilings, spec: AgentSpec): TaskSettings {
   const { session_id, run_id } = above;
   return {
-    name: firstOf(name, 128),
+    name,
     task,
     mode: "sub_agent",
     request: { task, system: spec.system === "" ? null : spec.system, ...NOTHING_ASKED },

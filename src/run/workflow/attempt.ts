@@ -196,7 +196,7 @@ async function runStage(
   const begin = { context, session, run, agent, signal, called };
   const view =
     node.kind === "subagent"
-      ? await asTask(begin, settingsOf(state, node, { stage, inputs, session: place, agent, key }))
+      ? await asTask(begin, settingsOf(context, state, node, { stage, inputs, session: place, agent, key }))
       : await asStage(begin, announce, {
           workflow_run_id: spec.run_id,
           node_id: node.id,
@@ -300,6 +300,7 @@ async function asTask(
 }
 
 function settingsOf(
+  context: RunContext,
   { spec }: WorkflowState,
   node: Node,
   at: {
@@ -313,7 +314,7 @@ function settingsOf(
   const { stage, inputs, session, agent, key } = at;
   const stage_id = visitId(spec.run_id, key);
   return {
-    name: firstOf(node.task_label ?? node.id, 128),
+    name: firstOf(context.redacted(node.task_label ?? node.id), 128),
     task: spec.task,
     mode: "delegated_stage",
     request: { ...NOTHING_ASKED, task: spec.task, system: stage.system },

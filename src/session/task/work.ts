@@ -1,5 +1,5 @@
 /** A task's last run, of either kind: an agent run of its session, or a workflow run in it. */
-import { firstOf } from "../../cut.ts";
+import { firstWords } from "../../cut.ts";
 import { spentBy } from "../../engine/agent/spent.ts";
 import { termsOf } from "../../engine/run-status.ts";
 import { addSpent, costIn, type Spent } from "../../engine/shares.ts";
@@ -84,7 +84,7 @@ function answerOf(
   if (error !== undefined || typeof text !== "string" || text === "") return [];
   const { stage, name } = settings;
   const now = new Date(run.settled_at ?? run.created_at).toISOString();
-  const given = { kind: stage?.output_kind ?? "artifact", title: name, text: firstOf(text, MAX_ARTIFACT) };
+  const given = { kind: stage?.output_kind ?? "artifact", title: name, text: firstWords(text, MAX_ARTIFACT) };
   const lineage = artifacts.map(({ id }) => id);
   return [artifactOf({ ...given, source: run.id, lineage }, { newId: () => `${run.id}:answer`, now })];
 }

@@ -14,6 +14,7 @@ import type { Graph } from "../../engine/workflow/graph.ts";
 import { totalOutcomes, type WorkflowState } from "../../engine/workflow/state.ts";
 import type { Owner } from "../../env.ts";
 import { pageOfRows } from "../../list-page.ts";
+import type { Redactor } from "../../redact.ts";
 import { type NewestFirst, newestFirst, type Wanted } from "../newest-first.ts";
 import { entryOf, type RunEntry } from "../run-entry.ts";
 import { forgetRuns, noteRuns } from "../run-index.ts";
@@ -88,10 +89,18 @@ export function listedAs(state: WorkflowState): string {
   return asks && finished === null && !paused && stopped === null ? "awaiting_approval" : statusOf(state);
 }
 
-/** @param id of the run's session; routes find the run under it */
-export async function noteWorkflowRun(owner: Owner, id: string, state: WorkflowState): Promise<void> {
+/**
+ * @param id of the run's session; routes find the run under it
+ * @param redactor for texts that the list shows cut
+ */
+export async function noteWorkflowRun(
+  owner: Owner,
+  id: string,
+  state: WorkflowState,
+  redactor: Redactor,
+): Promise<void> {
   const { spec, began, finished } = state;
-  const name = firstOf(spec.workflow?.name ?? spec.graph.name, SHOWN_NAME);
+  const name = firstOf(redactor.text(spec.workflow?.name ?? spec.graph.name), SHOWN_NAME);
   const {
     total_cost: cost_usd,
     price_known = true,
@@ -113,7 +122,14 @@ export async function noteWorkflowRun(owner: Owner, id: string, state: WorkflowS
   const row = await own(owner).prepared(
     `INSERT INTO workflow_runs (tenant, id, workflow, task, status, created_at, finished_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
      ON CONFLICT (tenant, id) DO UPDATE SET task = ?4, status = ?5, finished_at = ?7`,
-    [id, name, firstOf(spec.task, SHOWN_TASK), statusOf(state), run.created_at, run.settled_at],
+    [
+      id,
+      name,
+      firstOf(redactor.text(spec.task), SHOWN_TASK),
+      statusOf(state),
+      run.created_at,
+      run.settled_at,
+    ],
   );
   const { persist_path } = spec;
   const path = persist_path === undefined ? [] : [await recordRow(owner, persist_path, run)];

@@ -254,13 +254,14 @@ export class Workflow {
 
   /** Writes the run's present state to the index. */
   index(): Promise<void> {
-    const { env, listing, log } = this.#conversation;
+    const { deployment, env, listing, log } = this.#conversation;
     this.#nextIndex ??= listing.inOrder("workflow_not_indexed", async () => {
       this.#nextIndex = null;
       const state = this.#journal.state();
       const session = log.store.session();
       if (state === null || session === null || session.state === "deleted") return;
-      await noteWorkflowRun({ env, tenant: session.tenant }, session.id, state);
+      const owner = { env, tenant: session.tenant };
+      await noteWorkflowRun(owner, session.id, state, deployment.settings.redactor);
       if (this.#journal.state() === state) this.#conversation.dueAt("workflow_index", null);
     });
     return this.#nextIndex;

@@ -150,11 +150,11 @@ describe("summaries", () => {
 
   it("truncate: at most 15 messages of 500 characters, then the number of the others", () => {
     const lines = summary(
-      [said("z".repeat(900)), ...Array.from({ length: 17 }, () => user("u"))],
+      [said("zz ".repeat(300)), ...Array.from({ length: 17 }, () => user("u"))],
       "truncate",
     );
     expect(lines[0]).toMatch(/^\[18 older messages were compacted: /);
-    expect(lines[1]).toBe(`assistant: ${"z".repeat(500)}`);
+    expect(lines[1]).toBe(`assistant: ${"zz ".repeat(166)}zz`);
     expect([lines.length, lines.at(-1)]).toEqual([17, "… and 3 more"]);
     expect(summary([user("u")], "truncate")).toEqual([
       "[1 older message was compacted: the first of them, cut short]",
