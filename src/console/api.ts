@@ -1,4 +1,5 @@
 /** Gives the console's pages the API: requests in the same process, with the rights of the person who looks at the page. */
+import { sha256 } from "../bytes.ts";
 import { BadRequest, Forbidden } from "../errors/request.ts";
 import { HullError } from "../errors.ts";
 import { once } from "../memo.ts";
@@ -81,13 +82,19 @@ const ROUTES: ReadonlyMap<OperationId, readonly [method: string, path: string, s
   FIXED_ROUTES.map(([id, method, path, scope]) => [id, [method, path, scope]]),
 );
 
-/** The API for the pages of one request. It counts what waits once. */
-export function apiOf(host: Host): Api {
+/**
+ * The API for the pages of one request. It counts what waits once.
+ * @param key `Idempotency-Key` of what a form asks for
+ */
+export function apiOf(host: Host, key: string | null = null): Api {
   const { request, signIn } = host;
   const url = new URL(request.url);
   url.pathname = host.path;
-  const made = (path: string, method: string, asked: Asked): Request =>
-    requestFor(request, `${url.origin}${path}`, method, asked);
+  const made = (path: string, method: string, asked: Asked): Request => {
+    const sent = requestFor(request, `${url.origin}${path}`, method, asked);
+    if (key !== null && method === "POST") sent.headers.set("idempotency-key", key);
+    return sent;
+  };
   return {
     ...host,
     url,
@@ -154,6 +161,18 @@ export async function formOf(host: Host): Promise<FormData> {
   for (const [name, value] of fields)
     read.append(name, typeof value === "string" ? value.replaceAll("\r\n", "\n") : value);
   return read;
+}
+
+/**
+ * The key of a form: the same if a browser sends the form again with the same fields, as after a reload. `null`: the form
+ * is not from a page.
+ */
+export async function keyOf(fields: FormData): Promise<string | null> {
+  if (!fields.has("once")) return null;
+  const values = Array.from(fields, ([name, value]) =>
+    typeof value === "string" ? [name, value] : [name, value.name, value.size],
+  );
+  return `console-${await sha256(JSON.stringify(values))}`;
 }
 
 /** The JSON answer of an operation. @throws HullError */

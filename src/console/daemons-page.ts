@@ -4,6 +4,7 @@ import type { DaemonSnapshot } from "../../typed/client/api.d.ts";
 import type { DaemonWake } from "../session/daemon/answers.ts";
 import { parsedJson } from "../skill/json-depth.ts";
 import { type Api, asked } from "./api.ts";
+import { typedIn } from "./fields.ts";
 import { form, nextPage, type Page, pageQuery, seeOther } from "./layout.ts";
 import { stateLabel } from "./run-shapes.ts";
 import { runTable } from "./runs-page.ts";
@@ -98,7 +99,7 @@ function whySleeping({
 
 /** Puts an event into its queue: JSON as its value, any other text as a text. */
 export async function sendEvent(api: Api, fields: FormData, id: string): Promise<Response> {
-  const body = String(fields.get("event") ?? "");
+  const body = typedIn(fields, "event");
   const type = parsedJson(body) !== undefined ? "application/json" : "text/plain";
   await api.ask("sendEvent", { params: { id }, body, headers: { "content-type": type } });
   return seeOther(`/console/daemons/${id}`);

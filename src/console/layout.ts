@@ -100,12 +100,13 @@ function signOut(api: Api): Html | "" {
 
 /** A form that changes something. @param cls classes of the form */
 export function form(api: Api, action: string, fields: Html, cls = ""): Html {
-  return html`<form method="post" action="${action}" class="${cls}" data-once>${tokenField(api)}${fields}</form>`;
+  return html`<form method="post" action="${action}" class="${cls}" data-once>${ownFields(api)}${fields}</form>`;
 }
 
-/** The token that ties a form to the signed-in caller. */
-export function tokenField(api: Api): Html | "" {
-  return api.token === "" ? "" : html`<input type="hidden" name="token" value="${api.token}">`;
+/** The token that ties a form to the signed-in caller, and the name by which Hull recognises a form that is sent again. */
+export function ownFields({ token }: Api): Html {
+  const once = html`<input type="hidden" name="once" value="${crypto.randomUUID()}" autocomplete="off">`;
+  return token === "" ? once : html`<input type="hidden" name="token" value="${token}">${once}`;
 }
 
 /** A field for the id of what the form destroys. */

@@ -2,7 +2,7 @@
 import { html } from "hono/html";
 import type { Model, ModelPrice, ModelProvider } from "../api/answers/models.ts";
 import { type Api, asked } from "./api.ts";
-import { textOf } from "./fields.ts";
+import { textOf, typedIn } from "./fields.ts";
 import { form, type Page, shownPage } from "./layout.ts";
 import { facts, optionList, table } from "./table.ts";
 import { count, folded, type Html, money } from "./text.ts";
@@ -113,7 +113,7 @@ export async function checkProvider(api: Api, _: FormData, name: string): Promis
 export async function testCall(api: Api, fields: FormData): Promise<Response> {
   const provider = textOf(fields, "provider");
   const options = { provider, model: textOf(fields, "model") || undefined, max_tokens: 200 };
-  const answer = await asked(api, "callModel", { json: { prompt: textOf(fields, "prompt"), options } });
+  const answer = await asked(api, "callModel", { json: { prompt: typedIn(fields, "prompt"), options } });
   return shownPage(api, {
     title: "Test call",
     body: html`<h1>Answer of ${provider}</h1><pre tabindex="0">${answer.text ?? ""}</pre>${folded("The whole result", answer)}<p><a href="/console/models">Models</a></p>`,

@@ -3,7 +3,7 @@
 import { html } from "hono/html";
 import { NotFound } from "../errors/request.ts";
 import { toHullError } from "../errors.ts";
-import { type Api, apiOf, formOf, type Host, type Operation } from "./api.ts";
+import { type Api, apiOf, formOf, type Host, keyOf, type Operation } from "./api.ts";
 import { approvalsPage, decideApproval } from "./approvals-page.ts";
 import { artifactFile, artifactPage, artifactView } from "./artifact-page.ts";
 import { daemonPage, daemonsPage, sendEvent } from "./daemons-page.ts";
@@ -150,7 +150,8 @@ async function answer(host: Host, api: Api): Promise<Response> {
   const path = api.url.pathname;
   if (api.request.method === "POST") {
     const [act, params] = found(ACTIONS, path);
-    return act(api, await formOf(host), ...params);
+    const fields = await formOf(host);
+    return act(apiOf(host, await keyOf(fields)), fields, ...params);
   }
   const loaded = FILES.get(path);
   if (loaded !== undefined) return file(loaded);

@@ -8,8 +8,8 @@ import type { RunEntry } from "../session/run-entry.ts";
 import { parsedJson } from "../skill/json-depth.ts";
 import type { Answers } from "./answers.ts";
 import { type Api, type Asked, asked } from "./api.ts";
-import { checkSure, textOf } from "./fields.ts";
-import { form, type Page, seeOther, sureField, tokenField } from "./layout.ts";
+import { checkSure, textOf, typedIn } from "./fields.ts";
+import { form, ownFields, type Page, seeOther, sureField } from "./layout.ts";
 import { firstOf, pageNote } from "./numbered-pages.ts";
 import { stateLabel } from "./run-shapes.ts";
 import { runTable } from "./runs-page.ts";
@@ -164,7 +164,7 @@ function fileTable(id: string, all: Answers["listSessionFiles"]["data"]): Html {
 }
 
 function uploadForm(api: Api, id: string): Html {
-  return html`<form method="post" action="/console/sessions/${id}/files" enctype="multipart/form-data" class="row" data-once>${tokenField(api)}<div><label for="file">Add a file</label><input id="file" name="file" type="file" required></div><button>Upload</button></form>`;
+  return html`<form method="post" action="/console/sessions/${id}/files" enctype="multipart/form-data" class="row" data-once>${ownFields(api)}<div><label for="file">Add a file</label><input id="file" name="file" type="file" required></div><button>Upload</button></form>`;
 }
 
 function changes(api: Api, { id, state }: SessionView): Html {
@@ -176,7 +176,7 @@ ${form(api, `/console/sessions/${id}/delete`, html`${sureField("To delete the se
 
 /** Sends a message to the run under way, which has its options already, or else begins a run with it as the prompt. */
 export async function saySomething(api: Api, fields: FormData, id: string): Promise<Response> {
-  const prompt = String(fields.get("prompt") ?? "");
+  const prompt = typedIn(fields, "prompt");
   const options = optionsOf(fields);
   const { run } = await asked(api, "getSession", { params: { id } });
   const params = { id };

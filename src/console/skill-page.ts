@@ -9,7 +9,7 @@ import type { Version } from "../registry/answers.ts";
 import { parsedJson } from "../skill/json-depth.ts";
 import { type Api, asked } from "./api.ts";
 import { jsonOf, textOf } from "./fields.ts";
-import { form, type Page, seeOther, shownPage, tokenField } from "./layout.ts";
+import { form, ownFields, type Page, seeOther, shownPage } from "./layout.ts";
 import { runTable } from "./runs-page.ts";
 import { configForms } from "./skill-config.ts";
 import { facts, numbers, table } from "./table.ts";
@@ -93,7 +93,7 @@ function tryForm(api: Api, card: Card): Html {
     card.mode === "proxy"
       ? html`<label for="query">Query</label><input id="query" name="query" placeholder="q=Paris&amp;lang=en">`
       : "";
-  return html`<form method="post" action="/console/skills/${card.slug}/try" enctype="multipart/form-data" data-once>${tokenField(api)}${query}${inputFields(card)}<p><button class="main">Run</button></p></form>`;
+  return html`<form method="post" action="/console/skills/${card.slug}/try" enctype="multipart/form-data" data-once>${ownFields(api)}${query}${inputFields(card)}<p><button class="main">Run</button></p></form>`;
 }
 
 function inputFields({ mode, method, input, input_schema, inputMime }: Card): Html | "" {

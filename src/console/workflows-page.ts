@@ -2,7 +2,7 @@
 import { html } from "hono/html";
 import type { KnownWorkflow, ListedRun } from "../session/workflow/listed.ts";
 import { type Api, asked } from "./api.ts";
-import { jsonOf, textOf } from "./fields.ts";
+import { jsonOf, typedIn } from "./fields.ts";
 import { graphDrawn, nodeTable } from "./graph-svg.ts";
 import { form, nextPage, type Page, seeOther } from "./layout.ts";
 import { stateLabel } from "./run-shapes.ts";
@@ -89,7 +89,7 @@ ${folded("The graph as JSON", graph)}`,
 export async function runWorkflow(api: Api, fields: FormData, name: string): Promise<Response> {
   const json = {
     workflow: name,
-    task: textOf(fields, "task"),
+    task: typedIn(fields, "task"),
     artifacts: jsonOf(fields, "artifacts"),
     options: jsonOf(fields, "options"),
   };

@@ -1,7 +1,7 @@
 /** The console's pages, as the Worker sends them: runs, approvals, the other pages, and who may do what. */
 import { beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
-import { client, EVIL, page, publishSkills, sent } from "./console-client.ts";
-import { Client } from "./served.ts";
+import { client, EVIL, HTML, page, publishSkills, sent } from "./console-client.ts";
+import { Client, LOCAL } from "./served.ts";
 
 const EVENTS = { "content-type": "text/event-stream" };
 
@@ -349,6 +349,47 @@ describe("the other pages", () => {
     const revoke = /action="(\/console\/keys\/key_[0-9a-f]+\/revoke)"/.exec(text)?.[1] ?? "";
     await page(revoke, sent({}));
     expect((await page("/console/keys")).text).toContain("No key yet");
+  });
+});
+
+describe("a form", () => {
+  const own = new Client({ ...LOCAL, HULL_SECRET_KEY: "s".repeat(32) });
+  const open = async (path: string, init: RequestInit = {}) => {
+    const response = await own.fetch(path, { ...init, headers: HTML });
+    return { text: await response.text(), to: response.headers.get("location") };
+  };
+  const once = async (path: string): Promise<string> =>
+    /name="once" value="([0-9a-f-]{36})"/.exec((await open(path)).text)?.[1] ?? expect.fail("no name");
+
+  it("that a browser sends again, as after a reload, does nothing again", async () => {
+    const form = { name: "twice", tenant: "twice", scopes: "invoke", once: await once("/console/keys") };
+    const shown = async (fields: Record<string, string>) =>
+      /<pre id="key"[^>]*>(hull_[^<]+)</.exec((await open("/console/keys", sent(fields))).text)?.[1];
+    const key = await shown(form);
+    expect([key, await shown(form)]).toEqual([expect.any(String), key]);
+    expect(await shown({ ...form, name: "changed" })).not.toBe(key);
+    expect((await open("/console/keys")).text.match(/>twice</g)).toHaveLength(3);
+
+    for (const path of ["/console/sessions", "/console/skills/cat/try"]) {
+      const fields = { text: "Hi", once: await once(path.replace("/try", "")) };
+      const first = await open(path, { ...sent(fields), redirect: "manual" });
+      const again = await open(path, { ...sent(fields), redirect: "manual" });
+      expect([path, again.to]).toEqual([path, first.to ?? expect.fail("leads nowhere")]);
+    }
+  });
+
+  it("with a blank text begins nothing", async () => {
+    await client.post("/sessions", { id: "blank" });
+    for (const [path, field] of [
+      ["/console/sessions/blank/say", "prompt"],
+      ["/console/models/call", "prompt"],
+      ["/console/daemons/dmn_none/send", "event"],
+      ["/console/workflows/none/run", "task"],
+    ] as const) {
+      const { response, text } = await page(path, sent({ [field]: " \r\n", provider: "mock" }));
+      expect([response.status, text]).toEqual([400, expect.stringContaining(`The field ${field} is blank.`)]);
+    }
+    expect((await page("/console/runs?session=blank")).text).toContain("No run matches");
   });
 });
 
