@@ -8,6 +8,7 @@ import { type KnownProviders, SHIPPED } from "../src/skill/known-providers.ts";
 import type { HullConfig } from "./config.ts";
 import { loadEnvironment } from "./dotenv.ts";
 import { readToml, tomlError } from "./toml-file.ts";
+import { checkMocks } from "./worker-variables.ts";
 
 /** The layers below and above those of skill folders. */
 export interface ProjectModels {
@@ -22,13 +23,14 @@ export interface ProjectModels {
   root: Layer;
 }
 
-/** @throws CommandError (exit 2) for an unreadable provider file */
+/** @throws CommandError (exit 2) for an unreadable provider file, or unreadable mocks of the environment */
 export async function projectModels(dir: string, { llm, capabilities }: HullConfig): Promise<ProjectModels> {
   const root: Layer = {
     ...(llm === undefined ? {} : { llm }),
     ...(capabilities === undefined ? {} : { capabilities }),
   };
   const variables = await loadEnvironment(dir);
+  checkMocks(variables.get("HULL_LLM_MOCKS") ?? "");
   const text = variables.get("HULL_PROVIDERS_CONFIG") || variables.get("HARN_PROVIDERS_CONFIG") || "";
   if (text.startsWith("kv:")) return { file: {}, in_kv: true, root };
   if (text === "") return { file: {}, root };

@@ -2,6 +2,7 @@
  * The variables of a Worker before it starts: those that hull.toml names, whether the Worker can read them, and whether
  * they have an effect.
  */
+import { readMockLines } from "../src/model/mock/read.ts";
 import type { ModelRegistry } from "../src/model/registry/definition.ts";
 import { variablePrefix } from "../src/model/registry/layer.ts";
 import { canonicalProvider } from "../src/model/registry/registry.ts";
@@ -15,12 +16,40 @@ import { usageError } from "./command.ts";
 
 /** Refuses what the Worker could not read: it would answer 500 to every request. @throws CommandError (exit 2) */
 export function checkReadable(variables: Iterable<readonly [name: string, value: string]>): void {
-  const read = readVariables(Object.fromEntries(variables));
+  const given = Object.fromEntries(variables);
+  checkMocks(given.HULL_LLM_MOCKS ?? "");
+  const read = readVariables(given);
   if (!("fault" in read)) return;
   const hint = /_KEY$/.test(read.variable)
     ? "Make one with: openssl rand -hex 32"
     : "Correct it where it is set, or remove it there.";
   throw usageError("bad_env_value", `${read.variable} ${read.fault}.`, hint);
+}
+
+/** @param text of `HULL_LLM_MOCKS`. What is in KV, the Worker reads. @throws CommandError (exit 2) */
+export function checkMocks(text: string): void {
+  const read = text.startsWith("kv:") ? { mocks: [] } : readMockLines(text);
+  if (!("faults" in read)) return;
+  const faults = read.faults.slice(0, 5).map(({ message }) => message);
+  const hint =
+    "Each line is one mock as JSON, or the variable names a key in KV: kv:<key>. See docs/testing.md.";
+  throw usageError("bad_env_value", `HULL_LLM_MOCKS:\n  ${faults.join("\n  ")}`, hint);
+}
+
+/** What the Worker at an address says of settings in KV that it cannot read; `null`: it can, or cannot be reached. */
+export async function unreadableInKv(
+  url: string,
+  variables: ReadonlyMap<string, string>,
+): Promise<string | null> {
+  const inKv = ["HULL_PROVIDERS_CONFIG", "HARN_PROVIDERS_CONFIG", "HULL_LLM_MOCKS"];
+  if (!inKv.some((name) => variables.get(name)?.startsWith("kv:"))) return null;
+  try {
+    const response = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(30_000) });
+    const { settings }: { settings?: string } = JSON.parse(await response.text());
+    return settings ?? null;
+  } catch {
+    return null;
+  }
 }
 
 /** The tables of hull.toml that name variables. */

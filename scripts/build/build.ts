@@ -167,9 +167,8 @@ function foundInSettings(
   { models: { terms, modelRegistry: registry }, packages }: Surroundings,
   { settings, projectDir }: BuildOptions,
 ): RootedDiagnostic[] {
-  // The build does not know all providers then.
-  if (settings === undefined || terms.models.in_kv === true) return [];
-  const known = { registry, retired: terms.retired };
+  if (settings === undefined) return [];
+  const known = { registry, retired: terms.retired, all: terms.models.in_kv !== true };
   const broken = all.flatMap(({ skill, folder }) => (skill === null ? [folder.name] : []));
   const file =
     terms.models.file.llm === undefined

@@ -34,6 +34,8 @@ interface Names {
 interface Around {
   registry: ModelRegistry;
   retired: string;
+  /** Whether the build knows all providers: not if their file is in KV. */
+  all: boolean;
   broken: readonly string[];
   whole: boolean;
 }
@@ -49,7 +51,7 @@ const noSkill = (name: string) => `No skill has the slug ${name}.`;
 export function settingFindings(
   config: HullConfig,
   skills: readonly Pick<BuiltSkill, "card" | "manifest" | "tools">[],
-  { registry, retired, broken, whole }: Around,
+  { registry, retired, all, broken, whole }: Around,
 ): Diagnostic[] {
   const slugs = skills.map(({ card }) => card.slug);
   const ofSkills = { has: (name: string) => slugs.includes(name) || broken.includes(name), known: slugs };
@@ -73,7 +75,7 @@ export function settingFindings(
     ...unknownNames({
       path: "pass_through",
       names: pass_through,
-      has: (name) => registry.providers.has(name),
+      has: (name) => registry.providers.has(name) || !all,
       known: providers,
       lacks: noProvider,
     }),
@@ -97,7 +99,7 @@ export function settingFindings(
             hint: "Add it to allowed_hosts.",
           },
         ]),
-    ...modelFaults(config, "llm.", registry, retired),
+    ...modelFaults(config, "llm.", { registry, retired, all }),
   ];
   return faults.map((fault) => findingOf(fault, "hull.toml"));
 }
@@ -107,8 +109,8 @@ export const layerFindings = (
   layer: Layer,
   file: string,
   prefix: string,
-  { registry, retired }: { registry: ModelRegistry; retired: string },
-): Diagnostic[] => modelFaults(layer, prefix, registry, retired).map((fault) => findingOf(fault, file));
+  known: Pick<Around, "registry" | "retired" | "all">,
+): Diagnostic[] => modelFaults(layer, prefix, known).map((fault) => findingOf(fault, file));
 
 function findingOf({ path, why, hint }: Fault, file: string): Diagnostic {
   return {
@@ -141,11 +143,11 @@ function modelFaults(
     capabilities = {},
   }: Pick<Layer, "llm" | "capabilities"> | Pick<HullConfig, "llm" | "capabilities">,
   prefix: string,
-  registry: ModelRegistry,
-  retired: string,
+  { registry, retired, all }: Pick<Around, "registry" | "retired" | "all">,
 ): Fault[] {
   const known = [...registry.providers.keys()];
-  const isProvider = (name: string): boolean => registry.providers.has(canonicalProvider(registry, name));
+  const isProvider = (name: string): boolean =>
+    !all || registry.providers.has(canonicalProvider(registry, name));
   const { user, shipped } = registry.capabilities;
   const families = new Set([...user.family.values(), ...shipped.family.values()]);
   const hasRules = (name: string): boolean => shipped.rules.has(name) || families.has(name);

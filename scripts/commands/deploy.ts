@@ -20,7 +20,7 @@ import { buildOptionsOf, openProject, type Project } from "../project.ts";
 import { keptLines } from "../publish/last-published.ts";
 import { readIfThere } from "../read-if-there.ts";
 import { runnerFlags, servingConfig } from "../serving-config.ts";
-import { checkReadable, namedBy, variablesWithoutEffect } from "../worker-variables.ts";
+import { checkReadable, namedBy, unreadableInKv, variablesWithoutEffect } from "../worker-variables.ts";
 
 export const command = defineCommand({
   name: "deploy",
@@ -88,7 +88,8 @@ the settings of hull.toml. If a step fails, the previous deployment keeps servin
         : container,
     );
     const secrets = values["secrets-file"];
-    warnOfVariables(await checkedVariables(config, secrets), project, result);
+    const variables = await checkedVariables(config, secrets);
+    warnOfVariables(variables, project, result);
     const deployment: Deployment = {
       projectDir: project.dir,
       config: await withWorker(project.dir, config),
@@ -106,7 +107,7 @@ the settings of hull.toml. If a step fails, the previous deployment keeps servin
     const deployed = await deploy(wrangler, deployment);
     await cache.save();
     process.stdout.write(`\nDeployed ${what} (${counted(deployed.sent, "object")} sent).\n`);
-    return report(deployed, config.name, catalog.id);
+    return report(deployed, config.name, catalog.id, variables);
   },
 });
 
@@ -141,6 +142,7 @@ async function report(
   { urls, keyed, secretKeyMissing }: Deployed,
   worker: string,
   catalog: string,
+  variables: ReadonlyMap<string, string>,
 ): Promise<number> {
   if (!keyed) {
     process.stderr.write(
@@ -162,6 +164,8 @@ async function report(
   const live = await waitUntilLive(urls, catalog);
   if ("url" in live) {
     process.stdout.write(`It answers at ${live.url}\n`);
+    const unreadable = await unreadableInKv(live.url, variables);
+    if (unreadable !== null) process.stderr.write(`warning: ${unreadable}\n`);
     return EXIT.ok;
   }
   throw new CommandError(

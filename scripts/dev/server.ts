@@ -15,7 +15,7 @@ import { modelVariables, projectModelRegistry } from "../models.ts";
 import type { Project } from "../project.ts";
 import { RegistryClient } from "../publish/registry-client.ts";
 import { servingConfig } from "../serving-config.ts";
-import { namedBy, variablesIn, variablesWithoutEffect } from "../worker-variables.ts";
+import { namedBy, unreadableInKv, variablesIn, variablesWithoutEffect } from "../worker-variables.ts";
 import { Builder, SkillWatch } from "./builder.ts";
 import { startFront } from "./front.ts";
 import { freePort, hostNamesOf, LOOPBACK, originOf } from "./local-addresses.ts";
@@ -238,6 +238,8 @@ async function serve(
   options.onPhase?.(`Publishing ${counted(first.skills.length, "skill")} …`);
   await publisher.publish(first);
   builder.noteServed();
+  const unreadable = await unreadableInKv(worker.url, variables);
+  if (unreadable !== null) note(`warning: ${unreadable}`);
   await cache.save();
   parts.add(() => cache.save());
   let url = worker.url;

@@ -111,9 +111,13 @@ export const schemaComponents = once(
           description:
             "Only if hull.toml names MCP servers: `mcp_login_needed` if one of them needs a login (`hull mcp list`), else `ok`.",
         },
+        settings: {
+          type: "string",
+          description: "Only if the provider file or the mocks of the deployment cannot be read: says which.",
+        },
         skills: COUNT,
       },
-      ["mcp"],
+      ["mcp", "settings"],
     ),
     Index: object({ name: TEXT, skills: COUNT, catalog: TEXT, listing: TEXT }),
     Envelope: {

@@ -2,6 +2,7 @@
 import type { Deployment } from "../deployment.ts";
 import { toHullError } from "../errors.ts";
 import { lazily } from "../lazily.ts";
+import { logError } from "../run/problem.ts";
 import { runnerReady } from "../run/runner.ts";
 import type { RequestContext } from "./context.ts";
 import { jsonNow } from "./page.ts";
@@ -17,12 +18,14 @@ const listed = lazily(async () => {
   return (deployment: Deployment) => listedServers(deployment, null);
 });
 
-/** Ready: catalog and runner are usable. MCP servers without their login do not stop the others. */
+/** Ready: catalog and runner are usable. MCP servers without their login do not stop the others, nor do unreadable models or mocks. */
 export async function readyz(context: RequestContext): Promise<Response> {
-  const [catalog, runner, servers] = await Promise.allSettled([
+  const [catalog, runner, servers, models, mocks] = await Promise.allSettled([
     context.deployment.registry.catalog(context.background),
     runnerReady(context),
     listed(context.deployment),
+    context.deployment.models.registry(),
+    context.deployment.mocks.load(),
   ]);
   const state = (part: PromiseSettledResult<unknown>): string =>
     part.status === "fulfilled" ? "ok" : toHullError(part.reason).code;
@@ -30,10 +33,14 @@ export async function readyz(context: RequestContext): Promise<Response> {
   const ready = catalog.status === "fulfilled" && runner.status === "fulfilled";
   const lacks = servers.status === "fulfilled" && servers.value.some(({ needs_login }) => needs_login);
   const named = Object.keys(context.settings.mcp.servers).length > 0;
+  const unread = [models, mocks].find((part) => part.status === "rejected");
+  const fault = unread === undefined ? null : toHullError(unread.reason);
+  if (fault !== null) logError(fault, context);
   const body = {
     status: ready ? "ok" : "unavailable",
     ...parts,
     ...(named ? { mcp: lacks ? "mcp_login_needed" : state(servers) } : {}),
+    ...(fault === null ? {} : { settings: fault.message }),
     skills: catalog.status === "fulfilled" ? catalog.value.cards.length : 0,
   };
   return ready ? jsonNow(body) : jsonNow(body, 503, { "retry-after": "2" });

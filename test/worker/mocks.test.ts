@@ -209,12 +209,17 @@ describe("mocks of the whole deployment", () => {
   });
 
   it.each([
-    ['{"text":"a"}\n{"txet":"b"}', "HULL_LLM_MOCKS: line 2 has no field"],
+    ['{"text":"a"}\n{"txet":"b"}', "HULL_LLM_MOCKS cannot be read: line 2 has no field"],
     ["kv:nothing", "has no key nothing"],
   ])("%j fails the call, and the log says why", async (value, cause) => {
     const logged = vi.spyOn(console, "log").mockImplementation(() => {});
     const client = new Client({ ...LOCAL, HULL_LLM_MOCKS: value });
-    expect(await say("x", {}, "claude", client)).toBe("internal");
+    expect(await say("x", {}, "claude", client)).toBe("setting_unreadable");
+    const ready = await client.fetch("/readyz");
+    expect(await ready.json()).toMatchObject({
+      settings:
+        "The variable HULL_LLM_MOCKS cannot be read; the log says why. Whoever runs this Hull must correct it.",
+    });
     expect(JSON.stringify(logged.mock.calls)).toContain(cause);
   });
 

@@ -1,8 +1,7 @@
 /** Mocks of a whole deployment: `HULL_LLM_MOCKS`, one mock as JSON per line, or `kv:<key>`. */
 import { sha256, utf8 } from "../../bytes.ts";
 import type { Bindings, Settings } from "../../env.ts";
-import { Internal } from "../../errors.ts";
-import { settingText } from "../registry/load.ts";
+import { settingText, unreadable } from "../registry/load.ts";
 import type { Mock } from "./mock.ts";
 import { readMockLines } from "./read.ts";
 
@@ -27,7 +26,7 @@ export class ConfiguredMocks {
     this.#settings = settings;
   }
 
-  /** Read once; `null`: the deployment has none. @throws Internal for unreadable mocks */
+  /** Read once; `null`: the deployment has none. @throws SettingUnreadable */
   async load(): Promise<DeploymentMocks | null> {
     const value = this.#settings.read(MOCKS_VARIABLE);
     if (value === undefined) return null;
@@ -36,10 +35,10 @@ export class ConfiguredMocks {
   }
 
   async #read(value: string): Promise<DeploymentMocks> {
-    const fail = (reason: string) => new Internal({ cause: `${MOCKS_VARIABLE}: ${reason}` });
-    const text = await settingText(this.#env, value, fail);
+    const text = await settingText(this.#env, MOCKS_VARIABLE, value);
     const read = readMockLines(text);
-    if ("faults" in read) throw fail(read.faults.map(({ message }) => message).join("; "));
+    if ("faults" in read)
+      throw unreadable(MOCKS_VARIABLE, read.faults.map(({ message }) => message).join("; "));
     const id = await sha256(utf8(`${this.#settings.read(MOCKS_RUN_VARIABLE) ?? ""}\n${text}`));
     return { id, mocks: read.mocks };
   }

@@ -8,18 +8,22 @@ import type { ModelRegistry } from "./definition.ts";
 import { keyVariablesOf, type Layer, modelTables } from "./layer.ts";
 import { mergeModelRegistry, shippedModels } from "./registry.ts";
 
+/** The error for a setting whose text is missing in KV, or wrong. @param reason for the log */
+export const unreadable = (variable: string, reason: string): HullError =>
+  new SettingUnreadable({
+    variable,
+    fault: "cannot be read; the log says why",
+    cause: `cannot be read: ${reason}`,
+  });
+
 /**
  * The text of a setting: its value, or with `kv:<key>` what the KV namespace SKILLS has under this key.
- * @param fail makes the error for a missing key
+ * @throws SettingUnreadable for a missing key
  */
-export async function settingText(
-  { SKILLS }: Bindings,
-  value: string,
-  fail: (reason: string) => HullError,
-): Promise<string> {
+export async function settingText({ SKILLS }: Bindings, variable: string, value: string): Promise<string> {
   const key = /^kv:(.+)$/.exec(value)?.[1];
   const text = key === undefined ? value : await askedAgain(() => SKILLS.get(key));
-  if (text === null) throw fail(`the KV namespace SKILLS has no key ${key}`);
+  if (text === null) throw unreadable(variable, `the KV namespace SKILLS has no key ${key}`);
   return text;
 }
 
@@ -51,18 +55,13 @@ export class DeploymentModels {
   async #providerFile(): Promise<Layer> {
     const { providersConfig } = this.#settings;
     if (providersConfig === null) return {};
-    const fail = (reason: string) =>
-      new SettingUnreadable({
-        variable: "HULL_PROVIDERS_CONFIG",
-        fault: "cannot be read; the log says why",
-        cause: `cannot be read: ${reason}`,
-      });
-    const text = await settingText(this.#env, providersConfig, fail);
+    const variable = "HULL_PROVIDERS_CONFIG";
+    const text = await settingText(this.#env, variable, providersConfig);
     const { parseToml } = await import("./toml.ts");
     const toml = parseToml(text);
-    if (!toml.ok) throw fail(`line ${toml.line}, column ${toml.column}: ${toml.reason}`);
+    if (!toml.ok) throw unreadable(variable, `line ${toml.line}, column ${toml.column}: ${toml.reason}`);
     const parsed = modelTables.safeParse(toml.value);
-    if (!parsed.success) throw fail(z.prettifyError(parsed.error));
+    if (!parsed.success) throw unreadable(variable, z.prettifyError(parsed.error));
     return { llm: parsed.data };
   }
 }

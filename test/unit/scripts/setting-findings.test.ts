@@ -146,11 +146,11 @@ own = "openai"
 
 test("slugs count only if all skills of the project are built, and providers only if all are known", async () => {
   const files = { "hull.toml": 'public_skills = ["gone"]\npass_through = ["opnai"]\n' };
-  const [, passed] = await found(files);
+  const [slug, passed] = await found(files);
   const some = folder({ "one/SKILL.md": skillText("One", "provider: mock") });
   expect(await found(files, [some])).toEqual([passed]);
   vi.stubEnv("HULL_PROVIDERS_CONFIG", "kv:providers");
-  expect(await found(files)).toEqual([]);
+  expect(await found(files)).toEqual([slug]);
   vi.stubEnv("HULL_PROVIDERS_CONFIG", '[aliases]\nfast = {id = "m", provider = "opnai"}');
   expect((await found({}))[0]).toContain(`HULL_PROVIDERS_CONFIG ${provider("aliases.fast.provider")}`);
   vi.unstubAllEnvs();
@@ -172,6 +172,15 @@ test("each command that builds prints them, and --strict counts them", async () 
     expect([code, err]).toEqual([0, expect.stringContaining(line)]);
     expect(await hullHere([command, project, "--strict"])).toMatchObject({ code: 1 });
   }
+});
+
+test("each command that builds refuses mocks of the environment that no Worker could read", async () => {
+  vi.stubEnv("HULL_LLM_MOCKS", "text");
+  for (const command of ["build", "validate"]) {
+    const { code, err } = await hullHere([command, folder({ ...skills, "hull.toml": "" })]);
+    expect([code, err]).toEqual([2, expect.stringContaining("HULL_LLM_MOCKS:\n  line 1 is not JSON")]);
+  }
+  vi.unstubAllEnvs();
 });
 
 describe("variables", () => {
@@ -218,6 +227,7 @@ describe("variables", () => {
       'HULL_RATE_LIMIT_OPENAI must be a whole number of calls a minute, or 0 for no limit, not "10/s".',
     ],
     ["HULL_LOG", "all", 'HULL_LOG must be requests or failures, not "all".'],
+    ["HULL_LLM_MOCKS", '{"txet": "x"}', 'line 1 has no field "txet"'],
   ])("%s that the Worker cannot read is refused before it starts", (name, value, says) => {
     expect(() => checkReadable([[name, value]])).toThrow(
       expect.objectContaining({ code: "bad_env_value", message: expect.stringContaining(says) }),
