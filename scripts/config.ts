@@ -102,8 +102,7 @@ export function parseOrigins(flag: string, values: readonly string[]): string[] 
  */
 export async function loadConfig(dir: string): Promise<HullConfig> {
   const path = join(dir, CONFIG_FILE);
-  const text = (await readIfThere(path))?.toString("utf8") ?? "";
-  const file = readToml(text, hullToml);
+  const file = readToml((await readIfThere(path)) ?? "", hullToml);
   if (file.ok) return file.data;
   throw tomlError(path, file.fault);
 }

@@ -2,6 +2,8 @@
 import { parse, TomlError } from "smol-toml";
 import * as z from "zod";
 import { counted } from "../src/plural.ts";
+import { SAVE_AS_UTF8 } from "../src/skill/file-findings.ts";
+import { decodeText } from "../src/skill/file-text.ts";
 import { nearest } from "../src/skill/match.ts";
 import { type CommandError, usageError } from "./command.ts";
 
@@ -22,8 +24,13 @@ export function tomlError(file: string, { code, message, hint, at }: TomlFault):
 
 type TomlFile<T> = { ok: true; data: T } | { ok: false; fault: TomlFault };
 
-/** Parses and checks a file's text; an unknown key comes with the nearest known one. */
-export function readToml<T>(text: string, schema: z.core.$ZodType<T>): TomlFile<T> {
+/** Parses and checks a file; an unknown key comes with the nearest known one. @param content its bytes, or its text */
+export function readToml<T>(content: Uint8Array | string, schema: z.core.$ZodType<T>): TomlFile<T> {
+  const { text, fault } = typeof content === "string" ? { text: content, fault: null } : decodeText(content);
+  if (fault !== null) {
+    const { is, at } = fault;
+    return { ok: false, fault: { code: "bad_config", message: `the file ${is}.`, hint: SAVE_AS_UTF8, at } };
+  }
   let value: unknown;
   try {
     value = parse(text);

@@ -32,7 +32,7 @@ export function readPackages(
     if (folder.path === projectDir || !folder.configured) continue;
     const bytes = orNull(() => readRegular(join(folder.path, CONFIG_FILE)));
     if (bytes === null) continue;
-    const file = readToml(bytes.toString("utf8"), packageSchema);
+    const file = readToml(bytes, packageSchema);
     const fault = file.ok ? owned.claim(folder.name, file.data) : file.fault;
     if (file.ok && fault === null) layers.set(folder.path, file.data);
     else if (fault !== null) diagnostics.set(folder.path, diagnosticOf(folder, fault));

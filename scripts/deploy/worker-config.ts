@@ -51,7 +51,7 @@ export async function readWorkerConfig(path: string, worker: string | undefined)
   const bytes = await readIfThere(path);
   if (bytes === null)
     throw new CommandError(EXIT.missing, "config_missing", `There is no file ${resolve(path)}.`);
-  const file = readToml(bytes.toString("utf8"), wranglerConfig);
+  const file = readToml(bytes, wranglerConfig);
   // The hint is for a file that lacks what the Worker needs; a syntax error has a place.
   if (!file.ok)
     throw tomlError(path, file.fault.at === undefined ? { ...file.fault, hint: HINT } : file.fault);

@@ -1,4 +1,5 @@
 /** Findings about SKILL.md as a file: its name, its encoding, its size. */
+import type { EncodingFault } from "./file-text.ts";
 import type { Findings } from "./findings.ts";
 
 const LONG_LINES = 500;
@@ -27,9 +28,10 @@ export function reportName(findings: Findings, name: string): void {
 }
 
 /** Reports that a file is not UTF-8. @param refused whether that is an error */
-export function reportEncoding(findings: Findings, refused: boolean): void {
-  const hint = "Save the file as UTF-8.";
-  if (refused) findings.error("encoding", {}, "SKILL.md is not valid UTF-8.", hint);
+export function reportEncoding(findings: Findings, { is, at }: EncodingFault, refused: boolean): void {
+  if (refused) findings.error("encoding", { at }, `SKILL.md ${is}.`, SAVE_AS_UTF8);
   else
-    findings.warning("encoding", {}, "SKILL.md is not valid UTF-8; Hull reads other bytes as U+FFFD.", hint);
+    findings.warning("encoding", { at }, `SKILL.md ${is}; Hull reads other bytes as U+FFFD.`, SAVE_AS_UTF8);
 }
+
+export const SAVE_AS_UTF8 = "Save the file as UTF-8.";

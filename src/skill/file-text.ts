@@ -24,9 +24,35 @@ export function instructionFiles(paths: readonly string[]): string[] {
   return paths.filter((path) => path !== own && !FOR_HULL.includes(path));
 }
 
-/** The text, with replacement characters if the bytes are not UTF-8. A byte order mark stays. */
-export function decodeText(bytes: Uint8Array): { text: string; valid: boolean } {
+/** The text, with replacement characters and a fault if the bytes are not UTF-8. A byte order mark stays. */
+export function decodeText(bytes: Uint8Array): { text: string; fault: EncodingFault | null } {
   const text = utf8OrNull(bytes);
-  if (text !== null) return { text, valid: true };
-  return { text: new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(bytes), valid: false };
+  if (text !== null) return { text, fault: null };
+  const decoder = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true });
+  return { text: decoder.decode(bytes), fault: encodingFault(bytes) };
+}
+
+export interface EncodingFault {
+  /** The end of a sentence that begins with the file's name. */
+  is: string;
+  /** The first line that is not UTF-8. */
+  at: { line: number; column: number };
+}
+
+const LINE_FEED = 0x0a;
+
+/** What is wrong with bytes that are not UTF-8. */
+function encodingFault(bytes: Uint8Array): EncodingFault {
+  // What Windows calls Unicode: PowerShell 5 and old editors write it.
+  const utf16 = (bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff);
+  if (utf16) return { is: "is UTF-16, not UTF-8", at: { line: 1, column: 1 } };
+  let line = 1;
+  let from = 0;
+  // No character of UTF-8 but the line feed has this byte.
+  for (let end = bytes.indexOf(LINE_FEED); end !== -1; end = bytes.indexOf(LINE_FEED, from)) {
+    if (utf8OrNull(bytes.subarray(from, end)) === null) break;
+    from = end + 1;
+    line += 1;
+  }
+  return { is: "is not valid UTF-8", at: { line, column: 1 } };
 }

@@ -35,16 +35,16 @@ export interface ParsedAgentSkill {
 export function parseSkill(content: Uint8Array | string, source: SkillSource = {}): ParsedAgentSkill {
   const { directory, fileName = "SKILL.md" } = source;
   const found = () => new Findings(directory ?? "", fileName);
-  const { text, valid } = typeof content === "string" ? { text: content, valid: true } : decodeText(content);
+  const { text, fault } = typeof content === "string" ? { text: content, fault: null } : decodeText(content);
   const strict = found();
   if (fileName !== "SKILL.md" && fileName !== "skill.md") {
     const message = `The Agent Skills format looks for SKILL.md, then skill.md, and does not find ${fileName}.`;
     strict.error("skill_file_missing", {}, message, "Rename it to SKILL.md.");
-  } else if (!valid) reportEncoding(strict, true);
+  } else if (fault !== null) reportEncoding(strict, fault, true);
   else validateStrictly(strict, text, directory);
   const lenient = found();
   if (fileName !== "SKILL.md") reportName(lenient, fileName);
-  if (!valid) reportEncoding(lenient, false);
+  if (fault !== null) reportEncoding(lenient, fault, false);
   const { root, body, remedies } = readFrontmatter(text, lenient);
   reportRemedies(lenient, remedies, false);
   const record =

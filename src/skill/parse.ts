@@ -88,11 +88,11 @@ export interface ParsedSkill {
  */
 export function parseManifest(content: Uint8Array | string, source: ParseSource): ParsedSkill {
   const findings = new Findings(source.folder, source.file);
-  const { text, valid } = typeof content === "string" ? { text: content, valid: true } : decodeText(content);
+  const { text, fault } = typeof content === "string" ? { text: content, fault: null } : decodeText(content);
   const { root, body, remedies } = readFrontmatter(text, findings);
   const fields = root === null ? null : unifySpelling(liftHullFields(root, findings), KNOWN_FIELDS);
   const serving = fields !== null && isServing(fields);
-  if (!valid) reportEncoding(findings, serving);
+  if (fault !== null) reportEncoding(findings, fault, serving || root === null);
   reportRemedies(findings, remedies, serving);
   const readable = fields !== null && !(serving && findings.failed);
   const manifest = readable ? (serving ? readManifest : readPlain)(findings, fields, body, source) : null;

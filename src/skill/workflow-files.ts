@@ -3,9 +3,10 @@
  * causes findings with lines, and is left out; the rest of the skill is served. Pure.
  */
 
-import { unmarkedUtf8, utf8 } from "../bytes.ts";
+import { utf8 } from "../bytes.ts";
 import type { Hash, SourceFile } from "./bundle.ts";
 import { canonicalJson } from "./canonical.ts";
+import { decodeText } from "./file-text.ts";
 import type { Findings } from "./findings.ts";
 import { readYaml } from "./frontmatter/yaml.ts";
 import type { Diagnostic, Json, JsonObject, SkillWorkflow } from "./manifest.ts";
@@ -96,14 +97,15 @@ function treeOf(path: string, bytes: Uint8Array, findings: Findings): Node | nul
   };
   if (bytes.length > MAX_BYTES)
     return refused(TOP, `it has ${bytes.length} bytes, and at most ${MAX_BYTES} (256 KiB) are read`);
-  const text = unmarkedUtf8(bytes);
-  if (text === null) return refused(TOP, "it is not valid UTF-8");
+  const { text: marked, fault } = decodeText(bytes);
+  if (fault !== null) return refused(fault.at, `it ${fault.is}`);
+  const text = marked.replace(/^\uFEFF/, "");
   if (path.endsWith(".json")) {
     const tree = parseJsonTree(text);
     return "fault" in tree ? refused(tree.fault.at, tree.fault.message.replace(/\.$/, "")) : tree.node;
   }
-  const { node, fault } = readYaml(text, TOP);
-  if (node === null) return refused(fault?.at ?? TOP, (fault?.message ?? "it is empty").replace(/\.$/, ""));
+  const { node, fault: broken } = readYaml(text, TOP);
+  if (node === null) return refused(broken?.at ?? TOP, (broken?.message ?? "it is empty").replace(/\.$/, ""));
   // The file has only comments, as while it is being written.
   return node.kind === "scalar" && node.value === null ? refused(TOP, "it is empty") : node;
 }

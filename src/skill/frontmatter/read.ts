@@ -77,7 +77,7 @@ export function readFrontmatter(given: string, findings: Findings): Frontmatter 
   const start = positionIn(text, split.from, given);
   const { node, fault } = readRetrying(split.frontmatter, start, remedies);
   if (node === null) {
-    if (fault !== null) report(findings, yamlFinding(fault));
+    if (fault !== null) report(findings, yamlFinding(fault, hintFor(fault, split.frontmatter, start)));
     return none;
   }
   if (node.kind !== "map") {
@@ -182,14 +182,15 @@ function readRetrying(source: string, start: Position, remedies: Remedy[]): Yaml
     () => repairFields(source, isReadable) ?? source,
   ];
   const fault: YamlFault = first.fault ?? { at: first.node?.at ?? start, message: NO_FIELDS };
+  const hint = hintFor(fault, source, start);
   for (const way of fault.final === true ? [] : ways) {
     const quoted = way();
     const again = quoted === source ? first : readYaml(quoted, start);
     if (again.fault !== null || again.node?.kind !== "map") continue;
     const message = `The frontmatter is not valid YAML (${fault.message}); Hull read it again with its values in quotes.`;
     remedies.push({
-      tolerated: ["warning", "yaml_quoted_retry", { at: fault.at }, message, YAML_HINT],
-      refused: yamlFinding(fault),
+      tolerated: ["warning", "yaml_quoted_retry", { at: fault.at }, message, hint],
+      refused: yamlFinding(fault, hint),
     });
     return withRemedies(again, remedies);
   }
@@ -230,7 +231,18 @@ function withRemedies(reading: YamlReading, remedies: Remedy[]): YamlReading {
   return reading;
 }
 
-function yamlFinding({ at, message }: YamlFault): Finding {
+function yamlFinding({ at, message }: YamlFault, hint = YAML_HINT): Finding {
   const whole = `The frontmatter is not valid YAML: ${message.replace(/\.$/, "")}.`;
-  return ["error", "frontmatter_yaml", { at }, whole, YAML_HINT];
+  return ["error", "frontmatter_yaml", { at }, whole, hint];
+}
+
+/** Blanks that are no spaces, and the colon of Chinese and Japanese keyboards. */
+const LOOKALIKE = /[\u00a0\u2000-\u200d\u2028\u2029\u202f\u205f\u2060\u3000\ufeff\uff1a]/;
+
+/** What to do about a fault in a source that begins at `start`. */
+function hintFor({ at }: YamlFault, source: string, start: Position): string {
+  const [found] = LOOKALIKE.exec(source.split("\n")[at.line - start.line] ?? "") ?? [];
+  if (found === undefined) return YAML_HINT;
+  const code = found.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0");
+  return `The line has the character U+${code}, which only looks like one that YAML knows: type a plain colon, and plain spaces.`;
 }

@@ -3,10 +3,11 @@
  * and does not affect the others. Pure.
  */
 
-import { utf8OrNull } from "../../bytes.ts";
 import { firstOf } from "../../cut.ts";
 import { checkFile, type SkillFiles } from "../command.ts";
 import { warnUnknown, wrongType } from "../fields.ts";
+import { SAVE_AS_UTF8 } from "../file-findings.ts";
+import { decodeText } from "../file-text.ts";
 import type { Findings } from "../findings.ts";
 import type { SkillTool } from "../manifest.ts";
 import { child, items, type MapNode, type Position, type Slot, stringOf } from "../tree.ts";
@@ -84,10 +85,15 @@ export function readToolsJson(
 }
 
 function readList(findings: Findings, content: Uint8Array | string): Slot[] {
-  const text = typeof content === "string" ? content : utf8OrNull(content);
-  if (text === null || text.length > MAX_BYTES) {
-    const problem = text === null ? "is not valid UTF-8" : `is larger than ${MAX_BYTES} bytes (4 MiB)`;
-    findings.error("manifest_json", {}, `tools.json ${problem}; the skill gets no tools from it.`);
+  const { text, fault } = typeof content === "string" ? { text: content, fault: null } : decodeText(content);
+  if (fault !== null) {
+    const message = `tools.json ${fault.is}; the skill gets no tools from it.`;
+    findings.error("manifest_json", { at: fault.at }, message, SAVE_AS_UTF8);
+    return [];
+  }
+  if (text.length > MAX_BYTES) {
+    const message = `tools.json is larger than ${MAX_BYTES} bytes (4 MiB); the skill gets no tools from it.`;
+    findings.error("manifest_json", {}, message);
     return [];
   }
   const tree = parseJsonTree(text);

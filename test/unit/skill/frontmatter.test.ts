@@ -66,6 +66,14 @@ describe("YAML", () => {
     });
   });
 
+  test.each([
+    ["mode\uff1allm", "U+FF1A"],
+    ["mode:\u00a0llm", "U+00A0"],
+  ])("a character that only looks like a colon or a space is named: %#", (fields, code) => {
+    const [found] = parse(`---\n${HEAD}run: ./a.sh\n${fields}\n---\nb`).diagnostics;
+    expect(found).toMatchObject({ code: "frontmatter_yaml", hint: expect.stringContaining(code) });
+  });
+
   test("scalars follow the core schema of YAML 1.2", () => {
     const { manifest } = parse(`---\n${HEAD}metadata: {a: yes, b: 0o17, c: 1e3, d: ~, e: 012}\n---\nb`);
     expect(manifest?.metadata).toEqual({ a: "yes", b: 15, c: 1000, d: null, e: 12 });

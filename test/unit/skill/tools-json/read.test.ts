@@ -177,9 +177,10 @@ describe.each(Object.entries(TABLE))("%s", (_, cases) => {
 });
 
 test("M1: a file that is not UTF-8, and one that is too large", () => {
-  expect(read(new Uint8Array([0x5b, 0xff, 0x5d])).diagnostics.map(brief)).toEqual([
-    "error manifest_json -:- -",
-  ]);
+  const faults = (...bytes: number[]) => read(new Uint8Array(bytes)).diagnostics;
+  expect(faults(0x5b, 0x0a, 0xff, 0x5d).map(brief)).toEqual(["error manifest_json 2:1 -"]);
+  const [utf16] = faults(0xff, 0xfe, 0x5b, 0, 0x5d, 0);
+  expect(utf16).toMatchObject({ line: 1, message: expect.stringContaining("is UTF-16, not UTF-8") });
   expect(read(`[${" ".repeat(5_000_000)}]`).diagnostics.map(brief)).toEqual(["error manifest_json -:- -"]);
 });
 
