@@ -29,7 +29,7 @@ export const MalformedMultipart = define<{ reason: string }>("malformed_multipar
 }));
 export const BadEncoding = define<{ what: string }>("bad_encoding", 400, (d) => ({
   title: "Bad text encoding",
-  detail: `${d.what} is not valid UTF-8.`,
+  detail: `${d.what} is not valid UTF-8. Hull reads no other encoding.`,
 }));
 export const MalformedToml = define<{ line: number; column: number; reason: string }>(
   "malformed_toml",

@@ -318,6 +318,13 @@ describe("inputs", () => {
     ["plain text", "text/plain", "hello", 200, "hello"],
     ["what curl --data sends", "application/x-www-form-urlencoded", "a=1&b=2", 200, "a=1&b=2"],
     ["a JSON string", "application/json", '"hello"', 200, "hello"],
+    [
+      "a byte order mark before it",
+      "application/json",
+      '\ufeff{"input":{"id":12345678901234567890}}',
+      200,
+      '{"id":12345678901234567890}',
+    ],
     ["a JSON envelope", "application/json", '{"input":"hello"}', 200, "hello"],
     ["an object inside it", "application/json", '{"input":{"a":1}}', 200, '{"a":1}'],
     [
