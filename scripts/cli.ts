@@ -2,8 +2,10 @@
 
 import hull from "../package.json" with { type: "json" };
 import { nearest } from "../src/skill/match.ts";
+import { annotations } from "./annotations.ts";
 import { RootMissing } from "./build/scan.ts";
 import { type Command, CommandError, EXIT, failureText, usageError } from "./command.ts";
+import { FileError, faultText } from "./file-error.ts";
 import { isSystemError, systemError } from "./system-error.ts";
 import { writeError, writeOut } from "./terminal-text.ts";
 
@@ -89,10 +91,20 @@ async function overview(): Promise<string> {
 function report(error: unknown, json: boolean): number {
   const failure = describe(error);
   if (json) {
-    const { code, detail, hint } = failure;
-    writeOut(`${JSON.stringify({ code, detail, ...(hint === undefined ? {} : { hint }) })}\n`);
+    const { code, detail, hint, errors } = failure;
+    writeOut(`${JSON.stringify({ code, detail, hint, errors })}\n`);
   } else {
     writeError(failureText(failure));
+    if (failure instanceof FileError) {
+      const { code, errors } = failure;
+      const found = errors.map((fault) => ({
+        ...fault,
+        level: "error" as const,
+        code,
+        message: faultText(fault),
+      }));
+      writeError(annotations(found, process.env));
+    }
   }
   return failure.exit;
 }

@@ -35,6 +35,8 @@ export class CommandError extends Error {
   readonly hint: string | undefined;
   /** The message without the code, for programs. */
   readonly detail: string;
+  /** Its faults in files, for programs. */
+  readonly errors?: readonly object[];
 
   constructor(exit: ExitCode, code: string, message: string, hint?: string, detail = message) {
     super(message);
@@ -46,9 +48,9 @@ export class CommandError extends Error {
   }
 }
 
-/** A failure as a command prints it. */
-export const failureText = ({ message, hint }: CommandError): string =>
-  `hull: ${message}\n${hint === undefined ? "" : `  ${hint}\n`}`;
+/** A failure as a command prints it. One with `errors` says the places of its faults instead of who found them. */
+export const failureText = ({ message, hint, errors }: CommandError): string =>
+  `${errors === undefined ? "hull: " : ""}${message}\n${hint === undefined ? "" : `  ${hint}\n`}`;
 
 /** The word, if it is one of these. Throws `CommandError` (exit 2) otherwise. @param what the words name */
 export function oneOf<W extends string>(what: string, words: readonly W[], given: string): W {

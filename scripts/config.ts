@@ -1,5 +1,5 @@
 /** `hull.toml`: the one configuration file of a project. */
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import * as z from "zod";
 import { capabilityTables, modelTables } from "../src/model/registry/layer.ts";
 import { movedSettings, originsShape, servingSettings } from "../src/skill/serving-settings.ts";
@@ -104,5 +104,5 @@ export async function loadConfig(dir: string): Promise<HullConfig> {
   const path = join(dir, CONFIG_FILE);
   const file = readToml((await readIfThere(path)) ?? "", hullToml);
   if (file.ok) return file.data;
-  throw tomlError(path, file.fault);
+  throw tomlError(relative(process.cwd(), path), file);
 }

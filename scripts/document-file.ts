@@ -1,19 +1,19 @@
 /** Reads a JSON or YAML file that a user names, and knows the position of each value in it. */
 
 import { readFile } from "node:fs/promises";
-import { readYaml } from "../src/skill/frontmatter/yaml.ts";
 import { fromJson, isObject } from "../src/skill/json.ts";
 import type { Json } from "../src/skill/manifest.ts";
-import { parseJsonTree } from "../src/skill/tools-json/json-tree.ts";
-import { type Node, type Position, positionOf, toJson } from "../src/skill/tree.ts";
+import { readTree } from "../src/skill/text-tree.ts";
+import { type Position, positionOf, toJson } from "../src/skill/tree.ts";
 import { CommandError, EXIT } from "./command.ts";
+import { FileError } from "./file-error.ts";
 import { reasonOf } from "./system-error.ts";
 import { utf8Text } from "./utf8-text.ts";
 
 export interface DocumentFile {
   value: Json;
-  /** `<file>:<line>:<column>` of a dotted path, or of its longest prefix that exists. */
-  at(path: string): string;
+  /** The position of a dotted path, or of its longest prefix that exists. */
+  at(path: string): Position;
 }
 
 /** Throws `CommandError`: exit 3 without such a file, 2 if it is not UTF-8, 1 with the place of a syntax error. */
@@ -22,8 +22,16 @@ export async function readDocument(file: string): Promise<DocumentFile> {
     throw new CommandError(EXIT.missing, "not_found", `${file} cannot be read: ${reasonOf(error)}.`);
   });
   const text = utf8Text(bytes, file);
-  const tree = file.endsWith(".json") ? jsonIn(file, text) : yamlIn(file, text);
-  return { value: toJson(tree), at: (path) => placeIn(file, positionOf(tree, path)) };
+  const tree = readTree(file, text);
+  if ("node" in tree) return { value: toJson(tree.node), at: (path) => positionOf(tree.node, path) };
+  const { at, message } = tree.fault;
+  const [code, language] = file.endsWith(".json") ? ["bad_json", "JSON"] : ["bad_yaml", "YAML"];
+  const fault = {
+    path: "",
+    message: `the file is not valid ${language}: ${message.replace(/\.$/, "")}.`,
+    ...at,
+  };
+  throw new FileError(EXIT.failed, code, file, [fault]);
 }
 
 /**
@@ -33,26 +41,6 @@ export async function readDocument(file: string): Promise<DocumentFile> {
 export async function readObject<T extends object>(file: string): Promise<T> {
   const { value, at } = await readDocument(file);
   if (isObject(value)) return fromJson(value);
-  throw new CommandError(EXIT.failed, "bad_document", `${at("")} is not an object.`);
-}
-
-const placeIn = (file: string, { line, column }: Position): string => `${file}:${line}:${column}`;
-
-function jsonIn(file: string, text: string): Node {
-  const tree = parseJsonTree(text);
-  if ("node" in tree) return tree.node;
-  const { at, message } = tree.fault;
-  throw new CommandError(EXIT.failed, "bad_json", `${placeIn(file, at)} is not valid JSON: ${message}`);
-}
-
-function yamlIn(file: string, text: string): Node {
-  const top = { line: 1, column: 1 };
-  const { node, fault } = readYaml(text, top);
-  if (node !== null) return node;
-  const where = placeIn(file, fault?.at ?? top);
-  throw new CommandError(
-    EXIT.failed,
-    "bad_yaml",
-    `${where} is not valid YAML: ${fault?.message ?? "it is empty"}.`,
-  );
+  const fault = { path: "", message: "the file must hold an object.", ...at("") };
+  throw new FileError(EXIT.failed, "bad_document", file, [fault]);
 }

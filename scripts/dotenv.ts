@@ -1,9 +1,10 @@
 /** Settings and keys of a local project: the environment, `.dev.vars` and `.env`. */
 
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { parseEnv } from "node:util";
 import { utf8OrNull } from "../src/bytes.ts";
-import { usageError } from "./command.ts";
+import { EXIT } from "./command.ts";
+import { FileError } from "./file-error.ts";
 import { ABSENT, readIfThere } from "./read-if-there.ts";
 
 /**
@@ -39,7 +40,8 @@ async function readVariables(dir: string, file: string): Promise<NodeJS.Dict<str
     const fault = faultOf(assignment, utf8);
     if (fault === null) continue;
     const { name, line } = assignment;
-    throw usageError("bad_env_value", `${path}:${line}: ${name} ${fault.message}`, fault.hint);
+    const found = { path: "", line, message: `${name} ${fault.message}`, hint: fault.hint };
+    throw new FileError(EXIT.usage, "bad_env_value", relative(process.cwd(), path), [found]);
   }
   return parseEnv(text);
 }

@@ -36,7 +36,7 @@ export async function projectModels(dir: string, { llm, capabilities }: HullConf
   if (text === "") return { file: {}, root };
   const file = readToml(text, modelTables);
   if (file.ok) return { file: { llm: file.data }, root };
-  throw tomlError("HULL_PROVIDERS_CONFIG", file.fault);
+  throw tomlError("HULL_PROVIDERS_CONFIG", file);
 }
 
 /** The model registry of a deployment of this project, as far as the build can know it. */

@@ -1,70 +1,69 @@
-/** A TOML file of a known shape, with the place of its syntax error, or the keys of its faults. */
+/** A TOML file of a known shape, and the places of its faults. */
 import { parse, TomlError } from "smol-toml";
 import * as z from "zod";
-import { counted } from "../src/plural.ts";
 import { SAVE_AS_UTF8 } from "../src/skill/file-findings.ts";
 import { decodeText } from "../src/skill/file-text.ts";
 import { nearest } from "../src/skill/match.ts";
-import { type CommandError, usageError } from "./command.ts";
+import { positionOf } from "../src/skill/tree.ts";
+import { EXIT } from "./command.ts";
+import { FileError, type FileFault } from "./file-error.ts";
+import { tomlTree } from "./toml-tree.ts";
 
-interface TomlFault {
-  code: "bad_config" | "unknown_key";
-  /** Without the file's name. */
-  message: string;
-  hint?: string;
-  /** Place of a syntax error. */
-  at?: { line: number; column: number };
-}
+type TomlFile<T> =
+  | { ok: true; data: T }
+  /** `isToml`: the text has no fault of syntax. */
+  | { ok: false; isToml: boolean; code: "bad_config" | "unknown_key"; faults: [FileFault, ...FileFault[]] };
 
-/** The failure of a command (exit 2) for such a fault. @param file its name, for the message */
-export function tomlError(file: string, { code, message, hint, at }: TomlFault): CommandError {
-  const location = at === undefined ? file : `${file}:${at.line}:${at.column}`;
-  return usageError(code, `${location}: ${message}`, hint);
-}
-
-type TomlFile<T> = { ok: true; data: T } | { ok: false; fault: TomlFault };
+/** The failure of a command (exit 2) for faults of a file; see `FileError`. */
+export const tomlError = (
+  file: string,
+  { code, faults }: Extract<TomlFile<unknown>, { ok: false }>,
+  hint?: string,
+): FileError => new FileError(EXIT.usage, code, file, faults, hint);
 
 /** Parses and checks a file; an unknown key comes with the nearest known one. @param content its bytes, or its text */
 export function readToml<T>(content: Uint8Array | string, schema: z.core.$ZodType<T>): TomlFile<T> {
   const { text, fault } = typeof content === "string" ? { text: content, fault: null } : decodeText(content);
   if (fault !== null) {
     const { is, at } = fault;
-    return { ok: false, fault: { code: "bad_config", message: `the file ${is}.`, hint: SAVE_AS_UTF8, at } };
+    const broken = { path: "", message: `the file ${is}.`, hint: SAVE_AS_UTF8, ...at };
+    return { ok: false, isToml: false, code: "bad_config", faults: [broken] };
   }
   let value: unknown;
   try {
     value = parse(text);
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
-    const [first = ""] = error.message.split("\n");
-    const at = { line: error.line, column: error.column };
-    return { ok: false, fault: { code: "bad_config", message: `${first}.`, at } };
+    const [message = ""] = error.message.split("\n");
+    const { line, column } = error;
+    const fault = { path: "", message: `${message}.`, line, column };
+    return { ok: false, isToml: false, code: "bad_config", faults: [fault] };
   }
   const parsed = z.core.safeParse(schema, value);
   if (parsed.success) return { ok: true, data: parsed.data };
-  const [first, ...others] = parsed.error.issues.flatMap((issue) => faultsOf(issue, schema));
+  const tree = tomlTree(text);
+  const [first, ...others] = parsed.error.issues
+    .flatMap((issue) => faultsOf(issue, schema))
+    .map((fault) => ({ ...fault, ...positionOf(tree, fault.path) }))
+    .sort((a, b) => a.line - b.line || a.column - b.column);
   if (first === undefined) throw parsed.error;
-  return { ok: false, fault: others.length === 0 ? first : asOne([first, ...others], first.code) };
+  const code = parsed.error.issues[0]?.code === "unrecognized_keys" ? "unknown_key" : "bad_config";
+  return { ok: false, isToml: true, code, faults: [first, ...others] };
 }
 
-/** One fault with a line for each. */
-function asOne(faults: readonly TomlFault[], code: TomlFault["code"]): TomlFault {
-  const lines = faults.map(({ message, hint }) => `\n  ${message}${hint === undefined ? "" : ` ${hint}`}`);
-  return { code, message: `${counted(faults.length, "fault")}:${lines.join("")}` };
-}
-
-function faultsOf(issue: z.core.$ZodIssue, schema: z.core.$ZodType): TomlFault[] {
-  const key = issue.path.join(".");
+function faultsOf(issue: z.core.$ZodIssue, schema: z.core.$ZodType): FileFault[] {
+  const path = issue.path.join(".");
   if (issue.code !== "unrecognized_keys") {
     const { message } = (issue.code === "invalid_key" ? issue.issues[0] : undefined) ?? issue;
-    return [{ code: "bad_config", message: `${key}: ${message}.` }];
+    return [{ path, message: `${message}.` }];
   }
   const known = keysAt(schema, issue.path);
   return issue.keys.map((unknown) => {
     const [near] = nearest(unknown, known);
+    const key = path === "" ? unknown : `${path}.${unknown}`;
     return {
-      code: "unknown_key",
-      message: `the key ${key === "" ? unknown : `${key}.${unknown}`} is unknown.`,
+      path: key,
+      message: `the key ${key} is unknown.`,
       hint: near === undefined ? `Known keys: ${known.join(", ")}.` : `Did you mean ${near}?`,
     };
   });

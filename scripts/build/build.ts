@@ -14,6 +14,7 @@ import { NO_SIGNATURES } from "../../src/skill/trust.ts";
 import { workflowNamed } from "../../src/skill/workflow-files.ts";
 import { workflowPart } from "../../src/skill/working-parts.ts";
 import { CONFIG_FILE, type HullConfig } from "../config.ts";
+import { positionInFile } from "../position-in.ts";
 import type { BuildCache } from "./cache.ts";
 import { isWithin, statOf } from "./file-system.ts";
 import { isSkill } from "./is-skill.ts";
@@ -173,17 +174,17 @@ function foundInSettings(
   const file =
     terms.models.file.llm === undefined
       ? []
-      : layerFindings(terms.models.file, "HULL_PROVIDERS_CONFIG", "", known);
-  const found = [
-    ...settingFindings(settings.config, served, { ...known, broken, whole: settings.whole }),
-    ...file,
-  ];
+      : layerFindings(terms.models.file, "HULL_PROVIDERS_CONFIG", "", { ...known, placeOf: () => ({}) });
+  const placeIn = (folder: string) => (path: string) => positionInFile(join(folder, CONFIG_FILE), path);
+  const ofProject = { ...known, broken, whole: settings.whole, placeOf: placeIn(projectDir) };
+  const found = [...settingFindings(settings.config, served, ofProject), ...file];
   return [
     ...found.map((diagnostic) => ({ root: projectDir, diagnostic })),
     ...all.flatMap(({ folder }) => {
       const layer = packages.layers.get(folder.path);
       const path = folder.within === "" ? CONFIG_FILE : `${folder.within}/${CONFIG_FILE}`;
-      const list = layer === undefined ? [] : layerFindings(layer, path, "llm.", known);
+      const around = { ...known, placeOf: placeIn(folder.path) };
+      const list = layer === undefined ? [] : layerFindings(layer, path, "llm.", around);
       return list.map((diagnostic) => ({
         root: folder.root,
         diagnostic: { ...diagnostic, skill: folder.name },
@@ -444,8 +445,7 @@ async function buildFolder(
 ): Promise<Outcome> {
   const lookedAt = Date.now();
   const { files, diagnostics } = listFiles(folder, rootContext);
-  const fault = surroundings.packages.diagnostics.get(folder.path);
-  if (fault !== undefined) diagnostics.push(fault);
+  diagnostics.push(...(surroundings.packages.diagnostics.get(folder.path) ?? []));
   const fingerprint = fingerprintOf(folder, files, diagnostics, surroundings);
   const again = (digest: string) => readAgain(folder, rootContext, surroundings.models, digest);
   const cached = options.cache?.get(folder, fingerprint, again, () =>

@@ -7,7 +7,9 @@ import { keyVariables, type Layer, packageSchema } from "../../src/model/registr
 import { SHIPPED } from "../../src/skill/known-providers.ts";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
 import { CONFIG_FILE } from "../config.ts";
+import type { FileFault } from "../file-error.ts";
 import type { ProjectModels } from "../models.ts";
+import { positionIn } from "../position-in.ts";
 import { readToml } from "../toml-file.ts";
 import { orNull, readRegular } from "./file-system.ts";
 import type { SkillFolder } from "./skill-folder.ts";
@@ -16,7 +18,7 @@ export interface Packages {
   /** By the folder's absolute path; without folders that define nothing usable. */
   layers: ReadonlyMap<string, Layer>;
   /** Keyed in the same way. */
-  diagnostics: ReadonlyMap<string, Diagnostic>;
+  diagnostics: ReadonlyMap<string, Diagnostic[]>;
 }
 
 /** @param projectDir its own hull.toml is not a package's */
@@ -27,15 +29,21 @@ export function readPackages(
 ): Packages {
   const owned = new Owners(models);
   const layers = new Map<string, Layer>();
-  const diagnostics = new Map<string, Diagnostic>();
+  const diagnostics = new Map<string, Diagnostic[]>();
   for (const folder of folders) {
     if (folder.path === projectDir || !folder.configured) continue;
     const bytes = orNull(() => readRegular(join(folder.path, CONFIG_FILE)));
     if (bytes === null) continue;
     const file = readToml(bytes, packageSchema);
-    const fault = file.ok ? owned.claim(folder.name, file.data) : file.fault;
-    if (file.ok && fault === null) layers.set(folder.path, file.data);
-    else if (fault !== null) diagnostics.set(folder.path, diagnosticOf(folder, fault));
+    const faults = file.ok ? owned.claim(folder.name, file.data) : file.faults;
+    if (file.ok && faults.length === 0) layers.set(folder.path, file.data);
+    else {
+      const text = bytes.toString("utf8");
+      diagnostics.set(
+        folder.path,
+        faults.map((fault) => diagnosticOf(folder, text, fault)),
+      );
+    }
   }
   return { layers, diagnostics };
 }
@@ -43,12 +51,6 @@ export function readPackages(
 /** The layers of the given folders, lowest first. */
 export const layersOf = ({ layers }: Packages, folders: readonly string[]): Layer[] =>
   folders.flatMap((path) => layers.get(path) ?? []);
-
-interface Fault {
-  message: string;
-  hint?: string;
-  at?: { line: number; column: number };
-}
 
 /**
  * The package that defined each provider and reads each key: another package that redefines either could send a key
@@ -72,36 +74,48 @@ class Owners {
     }
   }
 
-  claim(folder: string, layer: Layer): Fault | null {
+  claim(folder: string, layer: Layer): FileFault[] {
     for (const [name, fields] of Object.entries(layer.llm?.providers ?? {})) {
       const owner = this.#providers.get(name);
       if (owner !== undefined) {
-        return {
-          message: `the provider ${name} is already defined by ${owner}; a skill folder may only add providers.`,
-          hint: "Give it another name, or change the provider in the project's hull.toml.",
-        };
+        return [
+          {
+            path: `llm.providers.${name}`,
+            message: `the provider ${name} is already defined by ${owner}; a skill folder may only add providers.`,
+            hint: "Give it another name, or change the provider in the project's hull.toml.",
+          },
+        ];
       }
       for (const variable of keyVariables(name, fields)) {
         const holder = this.#keys.get(variable);
         if (holder === undefined) continue;
-        return {
-          message: `the provider ${name} asks for ${variable}, the key of ${holder}.`,
-          hint: "Name another variable in auth_env, or define the provider in the project's hull.toml.",
-        };
+        return [
+          {
+            path: `llm.providers.${name}.auth_env`,
+            message: `the provider ${name} asks for ${variable}, the key of ${holder}.`,
+            hint: "Name another variable in auth_env, or define the provider in the project's hull.toml.",
+          },
+        ];
       }
     }
     this.#note(layer, `the skill folder ${folder}`);
-    return null;
+    return [];
   }
 }
 
-function diagnosticOf(folder: SkillFolder, { message, hint, at }: Fault): Diagnostic {
+function diagnosticOf(
+  folder: SkillFolder,
+  text: string,
+  { path, message, hint, ...at }: FileFault,
+): Diagnostic {
   return {
     level: "error",
     code: "package_config",
     skill: folder.name,
     file: folder.within === "" ? CONFIG_FILE : `${folder.within}/${CONFIG_FILE}`,
+    ...positionIn(CONFIG_FILE, text, path),
     ...at,
+    ...(path === "" ? {} : { field: path }),
     message: message.charAt(0).toUpperCase() + message.slice(1),
     ...(hint === undefined ? {} : { hint }),
   };

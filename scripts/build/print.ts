@@ -1,8 +1,13 @@
-/** Diagnostics for people: one finding per paragraph, `file:line:column` first so that editors can open it. */
+/**
+ * Diagnostics for people: one finding per paragraph. It begins as in the output of a C compiler, which editors and problem
+ * matchers read.
+ */
 import { join, relative } from "node:path";
 import { styleText } from "node:util";
 import { counted } from "../../src/plural.ts";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
+import { placeText } from "../../src/skill/tree.ts";
+import { annotations } from "../annotations.ts";
 import { terminalText } from "../terminal-text.ts";
 import type { RootedDiagnostic } from "./roots.ts";
 
@@ -20,11 +25,10 @@ export function renderDiagnostics(list: readonly RootedDiagnostic[], cwd: string
   return list
     .map(({ root, diagnostic: d }) => {
       const path = oneLine(relative(cwd, join(root, d.file))) || ".";
-      const location = [path, d.line, d.column].filter((part) => part !== undefined).join(":");
       const found = d.value === undefined ? "" : `\n  found: ${printable(d.value)}`;
       const hint = d.hint === undefined ? "" : `\n  ${paint("green", "fix:")} ${printable(d.hint)}`;
       const field = d.field === undefined ? "" : ` ${d.field}:`;
-      return `${paint("bold", location)} ${paint(LEVEL_STYLE[d.level], d.level)}${field} ${printable(d.message)} [${d.code}]${found}${hint}\n`;
+      return `${paint("bold", `${placeText(path, d)}:`)} ${paint(LEVEL_STYLE[d.level], `${d.level}:`)}${field} ${printable(d.message)} [${d.code}]${found}${hint}\n`;
     })
     .join("");
 }
@@ -47,4 +51,6 @@ export function printDiagnostics(list: readonly RootedDiagnostic[], infos = fals
   const colour = process.stderr.isTTY === true && process.env.NO_COLOR === undefined;
   const shown = list.filter(({ diagnostic }) => infos || diagnostic.level !== "info");
   process.stderr.write(renderDiagnostics(shown, process.cwd(), colour));
+  const found = shown.map(({ root, diagnostic }) => ({ ...diagnostic, file: join(root, diagnostic.file) }));
+  process.stderr.write(annotations(found, process.env));
 }

@@ -8,6 +8,7 @@ import type { Diagnostic } from "../../src/skill/manifest.ts";
 import { nearest } from "../../src/skill/match.ts";
 import { BUILT_IN_TOOLS } from "../../src/skill/missing-tools.ts";
 import { hullToolName, SUB_AGENT, toolsNamed, WORKSPACE_TOOLS } from "../../src/skill/tool-names.ts";
+import type { Position } from "../../src/skill/tree.ts";
 import { addressFault } from "../../src/tool/mcp/address.ts";
 import type { HullConfig } from "../config.ts";
 import type { BuiltSkill } from "./skill.ts";
@@ -16,6 +17,8 @@ import type { BuiltSkill } from "./skill.ts";
 interface Fault {
   /** Dotted, from the top of its file. */
   path: string;
+  /** The place to show, as `positionOf` takes it; absent: that of the path. */
+  at?: string;
   why: string;
   hint?: string | undefined;
 }
@@ -23,6 +26,8 @@ interface Fault {
 /** Settings that name things of one kind. */
 interface Names {
   path: string;
+  /** The path of the only name; absent: they are the items or keys of what is at the path. */
+  at?: string;
   names: readonly (string | undefined)[];
   has: (name: string) => boolean;
   /** Names to suggest. */
@@ -38,7 +43,11 @@ interface Around {
   all: boolean;
   broken: readonly string[];
   whole: boolean;
+  placeOf: PlaceOf;
 }
+
+/** The position of a path in the file. */
+type PlaceOf = (path: string) => Partial<Position>;
 
 const noProvider = (name: string) => `There is no provider ${name}.`;
 const noSkill = (name: string) => `No skill has the slug ${name}.`;
@@ -51,7 +60,7 @@ const noSkill = (name: string) => `No skill has the slug ${name}.`;
 export function settingFindings(
   config: HullConfig,
   skills: readonly Pick<BuiltSkill, "card" | "manifest" | "tools">[],
-  { registry, retired, all, broken, whole }: Around,
+  { registry, retired, all, broken, whole, placeOf }: Around,
 ): Diagnostic[] {
   const slugs = skills.map(({ card }) => card.slug);
   const ofSkills = { has: (name: string) => slugs.includes(name) || broken.includes(name), known: slugs };
@@ -81,6 +90,7 @@ export function settingFindings(
     }),
     ...unforwarded.map((name) => ({
       path: "pass_through",
+      at: `pass_through.${name}`,
       why: `The provider ${name} does not have Anthropic's protocol, so Hull forwards nothing to it unchanged.`,
       hint: "Remove it.",
     })),
@@ -101,7 +111,7 @@ export function settingFindings(
         ]),
     ...modelFaults(config, "llm.", { registry, retired, all }),
   ];
-  return faults.map((fault) => findingOf(fault, "hull.toml"));
+  return faults.map((fault) => findingOf(fault, "hull.toml", placeOf));
 }
 
 /** Findings about the tables of models of another file than hull.toml. @param prefix of its keys of `[llm]` */
@@ -109,24 +119,27 @@ export const layerFindings = (
   layer: Layer,
   file: string,
   prefix: string,
-  known: Pick<Around, "registry" | "retired" | "all">,
-): Diagnostic[] => modelFaults(layer, prefix, known).map((fault) => findingOf(fault, file));
+  { placeOf, ...known }: Pick<Around, "registry" | "retired" | "all" | "placeOf">,
+): Diagnostic[] => modelFaults(layer, prefix, known).map((fault) => findingOf(fault, file, placeOf));
 
-function findingOf({ path, why, hint }: Fault, file: string): Diagnostic {
+function findingOf({ path, at = path, why, hint }: Fault, file: string, placeOf: PlaceOf): Diagnostic {
   return {
     level: "warning",
     code: "setting_without_effect",
     skill: "",
     file,
+    ...placeOf(at),
     field: path,
     message: why,
     ...(hint === undefined ? {} : { hint }),
   };
 }
 
-const unknownNames = ({ path, names, has, known, lacks }: Names): Fault[] =>
+const unknownNames = ({ path, at, names, has, known, lacks }: Names): Fault[] =>
   names.flatMap((name) =>
-    name === undefined || has(name) ? [] : [{ path, why: lacks(name), hint: suggestion(name, known) }],
+    name === undefined || has(name)
+      ? []
+      : [{ path, at: at ?? `${path}.${name}`, why: lacks(name), hint: suggestion(name, known) }],
   );
 
 function suggestion(name: string, known: readonly string[]): string | undefined {
@@ -186,13 +199,16 @@ function modelFaults(
       known,
       lacks: noProvider,
     }),
-    ...unknownNames({
-      path: "capabilities.provider_family",
-      names: Object.values(capabilities.provider_family ?? {}),
-      has: (name) => ruled.includes(name) || isProvider(name),
-      known: [...known, ...ruled],
-      lacks: (name) => `There is no provider ${name}, and no rules of this name.`,
-    }),
+    ...Object.entries(capabilities.provider_family ?? {}).flatMap(([key, family]) =>
+      unknownNames({
+        path: "capabilities.provider_family",
+        at: `capabilities.provider_family.${key}`,
+        names: [family],
+        has: (name) => ruled.includes(name) || isProvider(name),
+        known: [...known, ...ruled],
+        lacks: (name) => `There is no provider ${name}, and no rules of this name.`,
+      }),
+    ),
     ...Object.entries(llm.aliases ?? {}).flatMap(([alias, { id, provider }]): Fault[] => {
       const day = retirementOf(provider, id);
       const hint = "Name another model.";
@@ -229,15 +245,19 @@ function misspeltTools(
     hullToolName(name) !== name || toolsNamed(name, known).length > 0 || name.includes("__");
   const near = (name: string): boolean =>
     nearest(name, known).some(({ length }) => Math.abs(length - name.length) <= MOST_LETTERS);
-  const lists: [path: string, names: readonly string[]][] = [
-    ["policy.tools", policy.tools ?? []],
-    ["policy.blocked_tools", policy.blocked_tools ?? []],
-    ["policy.tool_arg_constraints", (policy.tool_arg_constraints ?? []).map(({ tool }) => tool)],
-    ["policy.tool_annotations", Object.keys(policy.tool_annotations ?? {})],
+  const lists: { path: string; at?: string; names: readonly string[] }[] = [
+    { path: "policy.tools", names: policy.tools ?? [] },
+    { path: "policy.blocked_tools", names: policy.blocked_tools ?? [] },
+    ...(policy.tool_arg_constraints ?? []).map(({ tool }, n) => ({
+      path: "policy.tool_arg_constraints",
+      at: `policy.tool_arg_constraints[${n}].tool`,
+      names: [tool],
+    })),
+    { path: "policy.tool_annotations", names: Object.keys(policy.tool_annotations ?? {}) },
   ];
-  return lists.flatMap(([path, names]) =>
+  return lists.flatMap(({ names, ...place }) =>
     unknownNames({
-      path,
+      ...place,
       names: names.filter(near),
       has,
       known,

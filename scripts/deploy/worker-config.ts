@@ -1,6 +1,6 @@
 /** The wrangler configuration of one deployment: Hull's, with the names and variables of this project. */
 import { mkdir } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import * as z from "zod";
 import { CommandError, EXIT } from "../command.ts";
 import { REPO_DIR } from "../dev/paths.ts";
@@ -53,8 +53,7 @@ export async function readWorkerConfig(path: string, worker: string | undefined)
     throw new CommandError(EXIT.missing, "config_missing", `There is no file ${resolve(path)}.`);
   const file = readToml(bytes, wranglerConfig);
   // The hint is for a file that lacks what the Worker needs; a syntax error has a place.
-  if (!file.ok)
-    throw tomlError(path, file.fault.at === undefined ? { ...file.fault, hint: HINT } : file.fault);
+  if (!file.ok) throw tomlError(relative(process.cwd(), resolve(path)), file, file.isToml ? HINT : undefined);
   const config = file.data;
   const at = (file: string): string => resolve(dir, file);
   const [database] = config.d1_databases;

@@ -6,6 +6,7 @@ import { isWithin } from "../build/file-system.ts";
 import type { RootedDiagnostic } from "../build/roots.ts";
 import type { BuiltSkill } from "../build/skill.ts";
 import { isExecutable } from "../needs/machine.ts";
+import { positionInFile } from "../position-in.ts";
 
 /** Programs that a local runner would look for on PATH, but not find. */
 export function checkPrograms(
@@ -18,11 +19,13 @@ export function checkPrograms(
       const local = !isAbsolute(program) && (program.includes("/") || program.startsWith("."));
       if (local || isExecutable(program)) continue;
       const root = roots.find((path) => isWithin(folder, path)) ?? folder;
+      const file = join(folder, "SKILL.md");
       const diagnostic: Diagnostic = {
         level: "error",
         code: "program_missing",
         skill: basename(folder),
-        file: relative(root, join(folder, "SKILL.md")),
+        file: relative(root, file),
+        ...positionInFile(file, field),
         field,
         value: JSON.stringify(program),
         message: `The program ${program} is not on this machine's PATH, so a local runner cannot start it.`,

@@ -111,25 +111,27 @@ function propertiesOf({ record }: ParsedAgentSkill): JsonObject {
 
 /** Warnings of `hull validate` beyond the rules. @param project absolute: its folder */
 export function lint(
-  { folder, text, parsed: { record } }: ParsedFolder,
+  { folder, text, parsed, locations }: ParsedFolder,
   rootContext: RootContext,
   project: string,
 ): Diagnostic[] {
+  const { record, placeInBody } = parsed;
   const { files } = listFiles(folder, rootContext);
   const own = ownFiles(folder, files);
   const at = (path: string) => (folder.within === "" ? path : `${folder.within}/${path}`);
   const warning = { level: "warning" as const, skill: folder.name };
   const found: Diagnostic[] = [];
   if (record !== undefined) {
-    const rules = lintDescription(record.description);
+    const { serving, positions } = parseManifest(text, { folder: folder.name, file: folder.file });
     // A skill with fields of Hull is not an Agent Skill, so the rules do not apply to it.
-    if (rules.length > 0 && !parseManifest(text, { folder: folder.name, file: folder.file }).serving)
-      found.push(...rules.map((rule) => ({ ...warning, file: folder.file, ...rule })));
+    for (const rule of serving ? [] : lintDescription(record.description))
+      found.push({ ...warning, file: folder.file, ...positions.get(rule.field), ...rule });
     const paths = files.map(({ path }) => path);
-    for (const what of lackingReferences(folder, record.body, paths, project)) {
+    for (const { what, offset } of lackingReferences(folder, record.body, paths, project)) {
       const message = `The text ${what}, which is not in the folder.`;
       const hint = "Add the file, or fix the text; paths begin at the skill's folder.";
-      found.push({ ...warning, code: "reference_missing", file: folder.file, message, hint });
+      const place = { file: folder.file, ...placeInBody(offset) };
+      found.push({ ...warning, code: "reference_missing", ...place, message, hint });
     }
   }
   for (const { path } of folder.within === "" ? [] : own.filter(({ path }) => path.endsWith("/SKILL.md"))) {
@@ -142,7 +144,7 @@ export function lint(
     const secret = bytes === null ? null : secretIn(file.path, bytes);
     if (secret !== null) found.push({ ...warning, file: at(file.path), ...secret });
   }
-  return found;
+  return locations === null ? found : found.map((finding) => locations.pointed(finding, at("")));
 }
 
 /** What a text links to or names although neither the folder nor its plugin has it, as "links to x" or "names x". */
@@ -151,16 +153,21 @@ function lackingReferences(
   body: string,
   paths: readonly string[],
   project: string,
-): string[] {
+): { what: string; offset: number }[] {
   const { plugin } = folder;
   const missing = missingReferences(body, paths);
   const { targets } = linksToPlugin(folder, body, project);
-  const links = missing.filter((target) => !targets.includes(target) && !leadsToSkill(folder.path, target));
-  const names = missingFiles(body, paths).filter((path) => {
-    const linked = missing.some((target) => target.includes(path));
+  const links = missing.filter(
+    ({ target }) => !targets.includes(target) && !leadsToSkill(folder.path, target),
+  );
+  const names = missingFiles(body, paths).filter(({ target: path }) => {
+    const linked = missing.some(({ target }) => target.includes(path));
     return !linked && (plugin === undefined || !existsSync(join(plugin.path, path)));
   });
-  return [...links.map((target) => `links to ${target}`), ...names.map((path) => `names ${path}`)];
+  return [
+    ...links.map(({ target, offset }) => ({ what: `links to ${target}`, offset })),
+    ...names.map(({ target, offset }) => ({ what: `names ${target}`, offset })),
+  ];
 }
 
 /** The bytes of a file; `null` if it cannot be read, which the build reports. */

@@ -9,8 +9,9 @@ import type {
   WorkflowOptions,
   WorkflowRequest,
 } from "../../typed/client/api.d.ts";
-import { CommandError, EXIT } from "../command.ts";
+import { EXIT } from "../command.ts";
 import { type DocumentFile, readDocument, readObject } from "../document-file.ts";
+import { FileError, type FileFault } from "../file-error.ts";
 
 const json = z.custom<Json>((value) => value !== undefined);
 const object = z.record(z.string(), json);
@@ -102,19 +103,25 @@ export interface WorkflowTestCase {
 export async function readTestFile(file: string): Promise<WorkflowTestCase[]> {
   const document = await readDocument(file);
   const parsed = testFile.safeParse(document.value);
-  if (!parsed.success) throw refused(parsed.error.issues.flatMap((issue) => faultsOf(document, issue)));
+  if (!parsed.success)
+    throw refused(
+      file,
+      parsed.error.issues.flatMap((issue) => faultsOf(document, issue)),
+    );
   const { cases, ...all } = parsed.data;
   const twice = cases.findIndex(({ name }, at) =>
     cases.some((other, first) => first < at && other.name === name),
   );
-  if (twice !== -1) throw refused([`${document.at(`cases.${twice}.name`)}: another case has this name.`]);
+  const refusedAt = (path: string, message: string): FileError =>
+    refused(file, [{ path, message, ...document.at(path) }]);
+  if (twice !== -1) throw refusedAt(`cases.${twice}.name`, "another case has this name.");
   const made: WorkflowTestCase[] = [];
   for (const [at, one] of cases.entries()) {
     const source = await sourceOf(file, all, one);
     const task = one.task ?? all.task;
-    if (task === undefined) throw refused([`${document.at(`cases.${at}`)}: the case has no task.`]);
+    if (task === undefined) throw refusedAt(`cases.${at}`, "the case has no task.");
     if (source.graph === undefined && source.workflow === undefined)
-      throw refused([`${document.at(`cases.${at}`)}: the case has neither graph nor workflow.`]);
+      throw refusedAt(`cases.${at}`, "the case has neither graph nor workflow.");
     const request = { task, ...source, ...settingsOf(all, one) };
     made.push({ file, name: one.name, request, virtual_time: virtualTime(all, one), expect: one.expect });
   }
@@ -161,20 +168,15 @@ function settingsOf(all: Shared, one: Case): Pick<WorkflowRequest, "artifacts" |
 const virtualTime = (all: Shared, one: Case): boolean =>
   one.test?.virtual_time ?? all.test?.virtual_time ?? true;
 
-function faultsOf({ at }: DocumentFile, issue: z.core.$ZodIssue): string[] {
-  const path = issue.path.join(".");
-  if (issue.code !== "unrecognized_keys")
-    return [`${at(path)}: ${path === "" ? "the file" : path}: ${issue.message}.`];
-  return issue.keys.map((key) => {
-    const whole = [...issue.path, key].join(".");
-    return `${at(whole)}: ${whole}: there is no such field.`;
-  });
+function faultsOf({ at }: DocumentFile, issue: z.core.$ZodIssue): FileFault[] {
+  const fault = (keys: PropertyKey[], message: string): FileFault => {
+    const path = keys.join(".");
+    return { path, message: path === "" ? `the file: ${message}` : message, ...at(path) };
+  };
+  return issue.code === "unrecognized_keys"
+    ? issue.keys.map((key) => fault([...issue.path, key], "there is no such field."))
+    : [fault(issue.path, `${issue.message}.`)];
 }
 
-const refused = (faults: readonly string[]): CommandError =>
-  new CommandError(
-    EXIT.failed,
-    "bad_test",
-    faults.join("\n"),
-    "docs/testing.md lists the fields of a test file.",
-  );
+const refused = (file: string, faults: readonly FileFault[]): FileError =>
+  new FileError(EXIT.failed, "bad_test", file, faults, "docs/testing.md lists the fields of a test file.");

@@ -7,6 +7,7 @@ import { toBase64 } from "../bytes.ts";
 import { counted } from "../plural.ts";
 import type { Version } from "../registry/answers.ts";
 import { parsedJson } from "../skill/json-depth.ts";
+import { placeText } from "../skill/tree.ts";
 import { type Api, asked } from "./api.ts";
 import { jsonOf, textOf } from "./fields.ts";
 import { form, ownFields, type Page, seeOther, shownPage } from "./layout.ts";
@@ -46,16 +47,13 @@ ${shown.doc === undefined || shown.doc.trim() === "" ? "" : html`<h2>Documentati
   };
 }
 
-const placeOf = ({ file, line }: { file: string; line?: number | undefined }): string =>
-  line === undefined ? file : `${file}:${line}`;
-
 /** Why the last good version of a folder is served. A caller who may publish sees the first error of the folder. */
 function staleNote({ diagnostics = [] }: Card): Html {
   const first = diagnostics.find(({ level }) => level === "error");
   const why =
     first === undefined
       ? html`<code>hull validate</code> says what is wrong.`
-      : html`<code>${placeOf(first)}</code> ${first.message}`;
+      : html`<code>${placeText(first.file, first)}</code> ${first.message}`;
   return html`<p class="note wait">The folder is broken, so its last good version is served. ${why}</p>`;
 }
 
@@ -235,7 +233,7 @@ function fileList({ files = [] }: Card): Html | "" {
 
 function findings({ diagnostics = [] }: Card): Html | "" {
   if (diagnostics.length === 0) return "";
-  return html`<h2>What the build found</h2><ul>${diagnostics.map(({ level, file, line, message, hint }) => html`<li><code>${placeOf({ file, line })}</code> ${level}: ${message}${hint === undefined ? "" : ` ${hint}`}</li>`)}</ul>`;
+  return html`<h2>What the build found</h2><ul>${diagnostics.map(({ level, file, message, hint, ...at }) => html`<li><code>${placeText(file, at)}</code> ${level}: ${message}${hint === undefined ? "" : ` ${hint}`}</li>`)}</ul>`;
 }
 
 function calls(api: Api, { slug, method, route, input_schema, input }: Card): Html {

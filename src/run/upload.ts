@@ -19,6 +19,7 @@ import type { SourceFile } from "../skill/bundle.ts";
 import { type HookReader, loadFault, uploadFault } from "../skill/hooks.ts";
 import type { Card, Diagnostic, SkillRecord } from "../skill/manifest.ts";
 import { RouteTable } from "../skill/route.ts";
+import { placeText } from "../skill/tree.ts";
 import { WORKSPACE_GRANT } from "../skill/workspace-settings.ts";
 import { exportsOf } from "../tool/isolate/hook.ts";
 import type { RunContext } from "./context.ts";
@@ -151,7 +152,8 @@ function refused(diagnostics: readonly Diagnostic[]): Error {
   const errors = diagnostics.filter(blocksServing);
   const [first] = errors;
   const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : "";
-  const reason = `${first?.file}:${first?.line ?? 1}: ${first?.message.replace(/\.$/, "")}${more}`;
+  const place = first === undefined ? "" : placeText(first.file, first);
+  const reason = `${place}: ${first?.message.replace(/\.$/, "")}${more}`;
   return new BundleInvalid({ reason, diagnostics });
 }
 

@@ -89,7 +89,7 @@ export async function assembleSkill(
   const content = byPath.get(name) ?? new Uint8Array();
   const slug = options.slug;
   const parsed = parseManifest(content, { folder, file, files: byPath, providers, ...defined({ slug }) });
-  const { manifest, body, positions } = parsed;
+  const { manifest, body, placeInBody, positions } = parsed;
   const findings = new Findings(folder, file, positions);
   const diagnostics = findings.list;
   if (name !== "SKILL.md") reportName(findings, name);
@@ -110,7 +110,7 @@ export async function assembleSkill(
   const broken = brokenParts(made.broken, flows?.broken ?? []);
   if (options.provided !== undefined) checkNamedTools(findings, manifest, tools ?? [], options.provided);
   checkFileOutput(findings, { manifest, body, files, tools: tools ?? [], ...options.location });
-  if (tools !== null) warnUndeclared(findings, { manifest, body, tools, files });
+  if (tools !== null) warnUndeclared(findings, { manifest, body, placeInBody, tools, files });
   if (diagnostics.some(blocksServing)) return { skill: null, positions, broken, diagnostics };
   const hookModule = read && { sha256: await hash(read.bytes), bytes: read.bytes };
   const extras: RecordExtras = {

@@ -6,8 +6,7 @@ import { type Position, type Slot, toJson } from "./tree.ts";
 const MAX_VALUE = 200;
 
 /** The subject of a diagnostic: a value with its place, or a part of that. */
-type Location = Slot | { path?: string; at?: Place; value?: Json };
-type Place = { line: number; column?: number };
+type Location = Slot | { path?: string; at?: Position; value?: Json };
 
 export class Findings {
   readonly list: Diagnostic[] = [];

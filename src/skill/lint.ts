@@ -2,8 +2,10 @@
 import { percentDecoded } from "../bytes.ts";
 import type { BrokenRule } from "./field-rules.ts";
 import { fileFinder } from "./file-lookup.ts";
+import { Lines } from "./lines.ts";
 import type { Diagnostic } from "./manifest.ts";
 import { byteOrder, insidePath } from "./path.ts";
+import type { Position } from "./tree.ts";
 
 const SAYS_WHEN = /\b(?:when|whenever|if|for|before|after|while|use[ds]?|asks?|asked|triggers?|triggered)\b/i;
 /** A letter of a script in which nobody writes English. */
@@ -24,23 +26,43 @@ export function lintDescription(description: string): BrokenRule[] {
   return found;
 }
 
-/** Relative links and images of a Markdown text outside of code: each as written, and its path. */
-export function relativeLinks(body: string): { target: string; path: string }[] {
-  const prose = body.replace(/^(?:```|~~~)[\s\S]*?^(?:```|~~~)/gm, "").replace(/`[^`\n]*`/g, "");
-  return Array.from(prose.matchAll(/\]\(\s*<?([^)\s>]+)/g), ([, target = ""]) => target)
-    .filter((target) => !/^(?:[a-z][a-z0-9+.-]*:|[#/]|\{|\$)/i.test(target))
-    .map((target) => ({ target, encoded: target.replace(/[?#].*$/, "") }))
-    .map(({ target, encoded }) => ({ target, path: percentDecoded(encoded) ?? encoded }));
+/** A link or a path in a text, as written, and where it begins. */
+interface Mention {
+  target: string;
+  offset: number;
+}
+
+/** @param pattern whose match ends with its group, the target */
+const mentions = (text: string, pattern: RegExp): Mention[] =>
+  Array.from(text.matchAll(pattern), ({ 0: whole, 1: target = "", index }) => {
+    return { target, offset: index + whole.length - target.length };
+  });
+
+/** The first mention of each target. */
+const firstMentions = (all: readonly Mention[]): Mention[] =>
+  [...Map.groupBy(all, ({ target }) => target).values()].flatMap(([first]) => first ?? []);
+
+const blank = (code: string): string => code.replace(/[^\n]/g, " ");
+
+/** Relative links and images of a Markdown text outside of code, and the path of each. */
+export function relativeLinks(body: string): (Mention & { path: string })[] {
+  const prose = body.replace(/^(?:```|~~~)[\s\S]*?^(?:```|~~~)/gm, blank).replace(/`[^`\n]*`/g, blank);
+  return mentions(prose, /\]\(\s*<?([^)\s>]+)/g)
+    .filter(({ target }) => !/^(?:[a-z][a-z0-9+.-]*:|[#/]|\{|\$)/i.test(target))
+    .map((mention) => {
+      const encoded = mention.target.replace(/[?#].*$/, "");
+      return { ...mention, path: percentDecoded(encoded) ?? encoded };
+    });
 }
 
 /** Relative links of a Markdown text that match no file or folder among `paths`. */
-export function missingReferences(body: string, paths: readonly string[]): string[] {
+export function missingReferences(body: string, paths: readonly string[]): Mention[] {
   const fileNamed = fileFinder(paths);
   const folders = new Set(paths.flatMap(foldersAbove));
   const missing = relativeLinks(body).filter(
     ({ path }) => fileNamed(path) === null && !folders.has(insidePath(path) ?? ""),
   );
-  return [...new Set(missing.map(({ target }) => target))];
+  return firstMentions(missing);
 }
 
 const foldersAbove = (path: string): string[] =>
@@ -51,10 +73,11 @@ const NAMED =
   /(?<![\w/.}>~-])(?:\.\/|(?:\$\{?(?:CLAUDE_|HULL_)?SKILL_DIR\}?|\{(?:baseDir|skill_dir)\}|<path-to-skill>)\/)?((?:scripts|references|assets)(?:\/[\w.-]+)+\.[A-Za-z]\w{0,4})\b/g;
 
 /** Files that a Markdown text names, code included, but that are not among `paths`. */
-export function missingFiles(body: string, paths: readonly string[]): string[] {
-  const named = Array.from(body.matchAll(NAMED), ([, path = ""]) => path);
+export function missingFiles(body: string, paths: readonly string[]): Mention[] {
   const fileNamed = fileFinder(paths);
-  return [...new Set(named)].filter((path) => fileNamed(path) === null).sort(byteOrder);
+  return firstMentions(mentions(body, NAMED))
+    .filter(({ target }) => fileNamed(target) === null)
+    .sort((a, b) => byteOrder(a.target, b.target));
 }
 
 /** Patterns of keys that well-known services issue. */
@@ -71,7 +94,7 @@ const SECRETS: readonly RegExp[] = [
 export const MAX_SCANNED_BYTES = 1024 * 1024;
 
 /** The finding for a file that seems to contain a key; `null`: it does not, or it is not text. */
-export function secretIn(path: string, bytes: Uint8Array): (Finding & { line: number }) | null {
+export function secretIn(path: string, bytes: Uint8Array): (Finding & Position) | null {
   if (bytes.length > MAX_SCANNED_BYTES || bytes.includes(0)) return null;
   const text = new TextDecoder().decode(bytes);
   const [first] = SECRETS.flatMap((pattern) => {
@@ -81,7 +104,7 @@ export function secretIn(path: string, bytes: Uint8Array): (Finding & { line: nu
   if (first === undefined) return null;
   return {
     code: "secret_in_file",
-    line: text.slice(0, first.index).split("\n").length,
+    ...new Lines(text).at(first.index),
     message: `${path} holds what looks like a key: ${first[0].slice(0, 7)}…`,
     hint: "Keep keys out of skills; read them from variables that tool_env or x-env names.",
   };

@@ -6,7 +6,7 @@ import { type AgentSkillText, readAgentSkill, unifySpelling } from "./agent-skil
 import { noteSize, reportEncoding, reportName } from "./file-findings.ts";
 import { decodeText } from "./file-text.ts";
 import { Findings } from "./findings.ts";
-import { readFrontmatter, reportRemedies } from "./frontmatter/read.ts";
+import { type PlaceInBody, readFrontmatter, reportRemedies } from "./frontmatter/read.ts";
 import type { Diagnostic } from "./manifest.ts";
 import { PLAIN_FIELDS } from "./manifest-fields.ts";
 import { validateStrictly } from "./strict-validation.ts";
@@ -26,6 +26,8 @@ interface FormatVerdict {
 export interface ParsedAgentSkill {
   /** The lenient reading; absent if it refuses the skill. */
   record?: AgentSkillText;
+  /** For an offset into the record's body. */
+  placeInBody: PlaceInBody;
   verdicts: { strict: FormatVerdict; lenient: FormatVerdict };
   /** Diagnostics of the lenient reading. */
   diagnostics: Diagnostic[];
@@ -45,13 +47,14 @@ export function parseSkill(content: Uint8Array | string, source: SkillSource = {
   const lenient = found();
   if (fileName !== "SKILL.md") reportName(lenient, fileName);
   if (fault !== null) reportEncoding(lenient, fault, false);
-  const { root, body, remedies } = readFrontmatter(text, lenient);
+  const { root, body, placeInBody, remedies } = readFrontmatter(text, lenient);
   reportRemedies(lenient, remedies, false);
   const record =
     root === null ? null : readAgentSkill(lenient, unifySpelling(root, PLAIN_FIELDS), body, directory);
   if (record !== null) noteSize(lenient, text, body);
   return {
     ...(record === null ? {} : { record }),
+    placeInBody,
     verdicts: { strict: verdict(strict), lenient: verdict(lenient) },
     diagnostics: lenient.list,
   };

@@ -20,7 +20,7 @@ import { noteSize, reportEncoding } from "./file-findings.ts";
 import { decodeText } from "./file-text.ts";
 import { Findings } from "./findings.ts";
 import { FOREIGN_MODELS, warnMissed } from "./foreign-fields.ts";
-import { readFrontmatter, reportRemedies } from "./frontmatter/read.ts";
+import { type PlaceInBody, readFrontmatter, reportRemedies } from "./frontmatter/read.ts";
 import { liftHullFields } from "./hull-fields.ts";
 import { interfaceOf, readInputMime, readOutputMime, readRoute, readSchema } from "./interface-fields.ts";
 import { type KnownProviders, SHIPPED } from "./known-providers.ts";
@@ -75,6 +75,7 @@ export interface ParsedSkill {
   manifest: Manifest | null;
   /** Markdown below the frontmatter, trimmed. */
   body: string;
+  placeInBody: PlaceInBody;
   /** Whether it has fields of Hull; else it is a plain Agent Skill. */
   serving: boolean;
   diagnostics: Diagnostic[];
@@ -89,7 +90,7 @@ export interface ParsedSkill {
 export function parseManifest(content: Uint8Array | string, source: ParseSource): ParsedSkill {
   const findings = new Findings(source.folder, source.file);
   const { text, fault } = typeof content === "string" ? { text: content, fault: null } : decodeText(content);
-  const { root, body, remedies } = readFrontmatter(text, findings);
+  const { root, body, placeInBody, remedies } = readFrontmatter(text, findings);
   const fields = root === null ? null : unifySpelling(liftHullFields(root, findings), KNOWN_FIELDS);
   const serving = fields !== null && isServing(fields);
   if (fault !== null) reportEncoding(findings, fault, serving || root === null);
@@ -100,6 +101,7 @@ export function parseManifest(content: Uint8Array | string, source: ParseSource)
   return {
     manifest: findings.failed ? null : manifest,
     body,
+    placeInBody,
     serving,
     diagnostics: findings.list,
     positions: new Map(Array.from(fields?.entries ?? [], ([key, entry]) => [key, entry.keyAt])),

@@ -14,6 +14,7 @@ import type { Diagnostic } from "./manifest.ts";
 import { parseSkill } from "./parse-skill.ts";
 import { makeTools } from "./tools-json/handlers.ts";
 import { unbundled } from "./tools-json/unbundled.ts";
+import { placeText } from "./tree.ts";
 import { isJunk, skillFiles } from "./uploaded.ts";
 import { packZip } from "./zip-write.ts";
 
@@ -64,7 +65,7 @@ export async function readStoredSkill(
   const { record, verdicts, diagnostics } = parseSkill(content, source);
   if (record === undefined) {
     const fault = verdicts.lenient.diagnostics.find(({ level }) => level === "error");
-    throw refused(`${fileName}: ${clause(fault?.message ?? "it cannot be read")}`);
+    throw refused(`${placeText(fileName, fault)}: ${clause(fault?.message ?? "it cannot be read")}`);
   }
   const { name, description } = record;
   const [broken] = brokenUploadRules(name, description);

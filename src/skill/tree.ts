@@ -99,19 +99,28 @@ export function items(list: ListNode, parent: string): Slot[] {
   return list.items.map((node, i) => ({ path: `${parent}[${i}]`, node, at: node.at }));
 }
 
-/** The position of a dotted path, or of its longest prefix that exists: keys may contain dots themselves. */
+/**
+ * The position of a dotted path, or of its longest prefix that exists: keys may contain dots themselves. A step to the
+ * item of a list is its number, as in `tools[0].name` or `tools.0.name`, or its text.
+ */
 export function positionOf(node: Node, path: string): Position {
-  if (path === "") return node.at;
+  if (path === "" || node.kind === "scalar") return node.at;
   if (node.kind === "list") {
-    const [index = "", ...rest] = path.split(".");
-    const item = node.items[Number(index)];
-    return item === undefined ? node.at : positionOf(item, rest.join("."));
+    const [, number = "", rest = ""] = /^\[?(\d+)\]?(?:$|\.?(.*))/s.exec(path) ?? [];
+    const item = node.items[number === "" ? -1 : Number(number)];
+    if (item !== undefined) return positionOf(item, rest);
+    return node.items.find((each) => textOf(each) === path)?.at ?? node.at;
   }
-  if (node.kind === "scalar") return node.at;
-  const keys = [...node.entries.keys()].filter((key) => path === key || path.startsWith(`${key}.`));
+  const keys = [...node.entries.keys()].filter(
+    (key) => path.startsWith(key) && /^(?:$|[.[])/.test(path.slice(key.length)),
+  );
   const longest = keys.toSorted((a, b) => b.length - a.length)[0];
   const entry = longest === undefined ? undefined : node.entries.get(longest);
   if (longest === undefined || entry === undefined) return node.at;
-  const rest = path.slice(longest.length + 1);
+  const rest = path.slice(longest.length).replace(/^\./, "");
   return rest === "" || entry.value.kind === "scalar" ? entry.keyAt : positionOf(entry.value, rest);
 }
+
+/** A place as editors and problem matchers read it: `<file>:<line>:<column>`, as far as it is known. */
+export const placeText = (file: string, { line, column }: Partial<Position> = {}): string =>
+  [file, line, column].filter((part) => part !== undefined).join(":");

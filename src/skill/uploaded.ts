@@ -102,8 +102,8 @@ export function checkUploaded(findings: Findings, manifest: Manifest, files: rea
   for (const { path, bytes } of files) {
     const secret = secretIn(path, bytes);
     if (secret === null) continue;
-    const { code, line, message, hint } = secret;
-    findings.part(path).warning(code, { at: { line } }, message, hint);
+    const { code, message, hint, ...at } = secret;
+    findings.part(path).warning(code, { at }, message, hint);
   }
   const has = (name: string) => files.some(({ path }) => path === name);
   if (has("skill.ts") && !has("tools.json")) {

@@ -8,9 +8,8 @@ import type { Hash, SourceFile } from "./bundle.ts";
 import { canonicalJson } from "./canonical.ts";
 import { decodeText } from "./file-text.ts";
 import type { Findings } from "./findings.ts";
-import { readYaml } from "./frontmatter/yaml.ts";
 import type { Diagnostic, Json, JsonObject, SkillWorkflow } from "./manifest.ts";
-import { parseJsonTree } from "./tools-json/json-tree.ts";
+import { readTree } from "./text-tree.ts";
 import { type Node, type Position, positionOf, toJson } from "./tree.ts";
 
 const FOLDER = "workflows/";
@@ -97,15 +96,12 @@ function treeOf(path: string, bytes: Uint8Array, findings: Findings): Node | nul
   };
   if (bytes.length > MAX_BYTES)
     return refused(TOP, `it has ${bytes.length} bytes, and at most ${MAX_BYTES} (256 KiB) are read`);
-  const { text: marked, fault } = decodeText(bytes);
+  const { text, fault } = decodeText(bytes);
   if (fault !== null) return refused(fault.at, `it ${fault.is}`);
-  const text = marked.replace(/^\uFEFF/, "");
-  if (path.endsWith(".json")) {
-    const tree = parseJsonTree(text);
-    return "fault" in tree ? refused(tree.fault.at, tree.fault.message.replace(/\.$/, "")) : tree.node;
-  }
-  const { node, fault: broken } = readYaml(text, TOP);
-  if (node === null) return refused(broken?.at ?? TOP, (broken?.message ?? "it is empty").replace(/\.$/, ""));
+  const tree = readTree(path, text.replace(/^\uFEFF/, ""));
+  if ("fault" in tree) return refused(tree.fault.at, tree.fault.message.replace(/\.$/, ""));
+  const { node } = tree;
   // The file has only comments, as while it is being written.
-  return node.kind === "scalar" && node.value === null ? refused(TOP, "it is empty") : node;
+  const isEmpty = node.kind === "scalar" && node.value === null && !path.endsWith(".json");
+  return isEmpty ? refused(TOP, "it is empty") : node;
 }

@@ -59,7 +59,7 @@ test("attack: a handler with a syntax error answers the model with its place, an
     /error.{1,8}scripts\/broken\.ts, line 1, column 8: The handler cannot be built: Could not res/,
   );
   expect(text).not.toContain("not available");
-  await hull.printed(/count\/scripts\/broken\.js:2:9 error .*handler_build|broken\.js:2:9 error/);
+  await hull.printed(/count\/scripts\/broken\.js:2:9: error: .*handler_build|broken\.js:2:9: error: /);
 });
 
 test("a session's run calls handlers in Python, shell and Node, which share its files", async () => {

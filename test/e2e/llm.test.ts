@@ -316,7 +316,7 @@ describe("inputs", () => {
     expect(fake.requests).toHaveLength(0);
     expect((await ask("blank", "")).status).toBe(200);
     expect(fake.requests).toHaveLength(1);
-    await hull.printed(/empty\/SKILL\.md.* error /);
+    await hull.printed(/empty\/SKILL\.md.*: error: /);
   });
 });
 

@@ -130,7 +130,7 @@ test("no process gets the key of a provider that hull.toml defines", async () =>
   const printed = await (await hull.call("/skills/env", "")).text();
   expect(printed).toMatch(/^OPEN=free$/m);
   expect(printed).not.toMatch(/MY_PROXY|ALIAS_OF_KEY|e2e-key|redacted/);
-  await hull.printed(/env\/SKILL\.md:\d+:\d+ warning tool_env\[0\].*MY_PROXY_API_KEY/);
+  await hull.printed(/env\/SKILL\.md:\d+:\d+: warning: tool_env\[0\].*MY_PROXY_API_KEY/);
 });
 
 test("the Worker knows the models of hull.toml", async () => {

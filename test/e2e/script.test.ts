@@ -117,7 +117,7 @@ describe("environment", () => {
     for (const name of ["OPENAI_API_KEY", "ALIAS_OF_KEY", "UNSET_ONE", "DOTENV_SECRET"]) {
       expect([name, variables.get(name)]).toEqual([name, undefined]);
     }
-    await hull.printed(/opted\/SKILL\.md:\d+:\d+ warning tool_env.*OPENAI_API_KEY/);
+    await hull.printed(/opted\/SKILL\.md:\d+:\d+: warning: tool_env.*OPENAI_API_KEY/);
   });
 });
 

@@ -156,7 +156,7 @@ test("workflows are run from a file or by name, shown, explained and forked", as
   expect(tried).toEqual({ code: 0, output: expect.stringContaining("Good morning.\n") });
   writeFileSync(yaml, "nodes: [");
   expect(await workflow("run", yaml, "--task", "x")).toMatchObject({
-    output: expect.stringContaining("night.yaml:1:9 is not valid YAML"),
+    output: expect.stringContaining("night.yaml:1:9: error: the file is not valid YAML"),
   });
 });
 

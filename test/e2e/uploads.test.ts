@@ -42,7 +42,7 @@ test("a script is uploaded, runs with its grants, gets a new version, and is rem
   const [acme, other] = [await keyOf("acme"), await keyOf("other")];
   const uploaded = await command(["upload", "bounce"], acme);
   expect(uploaded.output).toMatch(
-    /bounce\/SKILL\.md:5:1 warning tool_env: Nobody granted this skill the variable HIDDEN/,
+    /bounce\/SKILL\.md:5:1: warning: tool_env: Nobody granted this skill the variable HIDDEN/,
   );
   expect(uploaded.output).toContain('in HULL_GRANTS, e.g. {"bounce":["HIDDEN"]}.\n');
   expect(uploaded.output).toMatch(
@@ -65,7 +65,7 @@ test("a script is uploaded, runs with its grants, gets a new version, and is rem
   });
   const wants = await command(["upload", "own/skills/wants"], acme);
   expect(wants.output).toMatch(
-    /^own\/skills\/wants\/SKILL\.md\S* warning .*\[workspace_tools_not_granted\]\n.*e\.g\. \{"wants":\["workspace_tools"\]\}\.\n/m,
+    /^own\/skills\/wants\/SKILL\.md\S*: warning: .*\[workspace_tools_not_granted\]\n.*e\.g\. \{"wants":\["workspace_tools"\]\}\.\n/m,
   );
   expect(await command(["remove", "wants"], acme)).toMatchObject({ code: 0 });
 

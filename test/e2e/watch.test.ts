@@ -46,7 +46,7 @@ const card = async (slug: string): Promise<Record<string, unknown>> =>
   json(await hull.call(`/skills/${slug}/card`));
 
 test("S5: a skill that is broken at the start is reported and does not stop the others", async () => {
-  await hull.printed(/broken\/SKILL\.md:4:\d+ error mode:/);
+  await hull.printed(/broken\/SKILL\.md:4:\d+: error: mode:/);
   expect(hull.output()).toContain("Hull serves 4 skills");
   expect(await said("shout")).toBe("200 one");
   expect(await said("broken")).toMatch(/^404 /);
@@ -79,7 +79,7 @@ test("S10: a manifest that breaks keeps answering, is shown as stale, and heals"
     "---\nname: Shout\ndescription: Says a word.\nmode: LLM\nrun: [cat]\n---\n",
   );
   const shown = await hull.printed(/last good version kept of shout/, at);
-  expect(shown).toMatch(/skills\/shout\/SKILL\.md:4:\d+ error mode:/);
+  expect(shown).toMatch(/skills\/shout\/SKILL\.md:4:\d+: error: mode:/);
   expect(await said("shout")).toBe("200 two");
   expect(await card("shout")).toMatchObject({ stale: true });
   expect(await card("steady")).not.toHaveProperty("stale");
@@ -98,7 +98,7 @@ test("a workflow that breaks stays in its last good version, and the skill is ma
   const at = hull.output().length;
   await hull.write("steady/workflows/flow.yaml", "nodes: [\n");
   const shown = await hull.printed(/last good version kept of steady/, at);
-  expect(shown).toMatch(/steady\/workflows\/flow\.yaml:\d+:\d+ error/);
+  expect(shown).toMatch(/steady\/workflows\/flow\.yaml:\d+:\d+: error: /);
   expect(await entry()).toEqual(good);
   expect(await card("steady")).toMatchObject({ stale: true });
   await hull.write("steady/workflows/flow.yaml", "nodes: {b: {prompt: hi}}\n");

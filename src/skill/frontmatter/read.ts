@@ -25,11 +25,15 @@ interface Remedy {
   refused?: Finding;
 }
 
+export type PlaceInBody = (offset: number) => Position;
+
 interface Frontmatter {
   /** `null` if the file has no usable frontmatter; the findings say why. */
   root: MapNode | null;
   /** Trimmed. */
   body: string;
+  /** The position in the file of an offset into the body. */
+  placeInBody: PlaceInBody;
   remedies: Remedy[];
 }
 
@@ -42,7 +46,7 @@ const NOT_CLOSED = "The frontmatter begins here, but no later line holds only --
 
 /** Splits and parses a SKILL.md. If nothing can be read, `findings` has an error. */
 export function readFrontmatter(given: string, findings: Findings): Frontmatter {
-  const none: Frontmatter = { root: null, body: "", remedies: [] };
+  const none: Frontmatter = { root: null, body: "", placeInBody: () => TOP.at, remedies: [] };
   if (utf8Length(given) > MAX_FILE_BYTES) {
     findings.error(
       "file_too_large",
@@ -89,7 +93,10 @@ export function readFrontmatter(given: string, findings: Findings): Frontmatter 
     );
     return none;
   }
-  return { root: node, body: split.body, remedies };
+  const { body } = split;
+  const placeInBody = (offset: number) =>
+    positionIn(text, text.trimEnd().length - body.length + offset, given);
+  return { root: node, body, placeInBody, remedies };
 }
 
 /** Reports the corrections that are worth it. @param serving whether the skill has fields of Hull */

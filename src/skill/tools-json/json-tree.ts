@@ -1,6 +1,7 @@
 /** Parses JSON text (RFC 8259) into nodes with positions, so that findings in a tools.json can point at them. */
 import { firstOf } from "../../cut.ts";
 import { type JsonListener, type JsonFault as ScanFault, scanJson } from "../json-scan.ts";
+import { Lines } from "../lines.ts";
 import type { Node, Position } from "../tree.ts";
 
 /** Deeper values are refused, since their readers recurse. */
@@ -26,7 +27,7 @@ export function parseJsonTree(text: string): JsonTree {
   const builder = new Builder(text, from);
   const fault = scanJson(text, { depth: MAX_DEPTH, from, listener: builder });
   if (fault !== null)
-    return { fault: { message: messageOf(fault, text, builder.lastKey), at: builder.position(fault.at) } };
+    return { fault: { message: messageOf(fault, text, builder.lastKey), at: builder.lines.at(fault.at) } };
   return { node: builder.root, repeated: builder.repeated };
 }
 
@@ -71,28 +72,14 @@ class Builder implements JsonListener {
   readonly repeated: RepeatedKey[] = [];
   /** The value of a text without a fault. */
   root: Node;
+  readonly lines: Lines;
   readonly #text: string;
   readonly #open: Open[] = [];
-  /** The line of the last position: its number, its beginning and its end. */
-  #line = 1;
-  #begin: number;
-  #end: number;
 
   constructor(text: string, from: number) {
     this.#text = text;
-    this.#begin = from;
-    this.#end = text.indexOf("\n", from);
-    this.root = { kind: "scalar", value: null, source: "", at: this.position(from) };
-  }
-
-  /** @param offset not below that of the call before */
-  position(offset: number): Position {
-    while (this.#end !== -1 && this.#end < offset) {
-      this.#line++;
-      this.#begin = this.#end + 1;
-      this.#end = this.#text.indexOf("\n", this.#begin);
-    }
-    return { line: this.#line, column: offset - this.#begin + 1 };
+    this.lines = new Lines(text, from);
+    this.root = { kind: "scalar", value: null, source: "", at: this.lines.at(from) };
   }
 
   get lastKey(): string {
@@ -100,7 +87,7 @@ class Builder implements JsonListener {
   }
 
   open(bracket: "[" | "{", from: number): void {
-    const at = this.position(from);
+    const at = this.lines.at(from);
     const node: Open["node"] =
       bracket === "{"
         ? { kind: "map", entries: new Map(), source: "", at }
@@ -117,11 +104,11 @@ class Builder implements JsonListener {
     const outer = this.#open.at(-1);
     if (outer === undefined) return;
     outer.key = stringOf(source);
-    outer.keyAt = this.position(from);
+    outer.keyAt = this.lines.at(from);
   }
 
   scalar(written: string, from: number): void {
-    const at = this.position(from);
+    const at = this.lines.at(from);
     const text = written.startsWith('"') ? stringOf(written) : null;
     const value = text ?? (LITERALS.has(written) ? (LITERALS.get(written) ?? null) : Number(written));
     this.#add({ kind: "scalar", value, source: text ?? written, at });

@@ -243,21 +243,21 @@ test("the build reports folders and ignore files that it cannot read", async () 
   };
   const { status, printed } = validate();
   const unread = "cannot be read: its permissions do not allow it. [file_unreadable]";
-  expect(printed.match(/^skills\/p\S* warning .*/gm)).toEqual([
-    "skills/p/link warning The link link leads nowhere. [link_broken]",
-    `skills/p/shared warning The file shared ${unread}`,
+  expect(printed.match(/^skills\/p\S*: warning: .*/gm)).toEqual([
+    "skills/p/link: warning: The link link leads nowhere. [link_broken]",
+    `skills/p/shared: warning: The file shared ${unread}`,
   ]);
-  expect(printed.match(/^skills\/\S+ error .*/gm)).toEqual([
-    "skills/a/data error The folder a/data cannot be read: its permissions do not allow it. [folder_unreadable]",
-    "skills/d/secret error The file secret cannot be read: its permissions do not allow it. [file_unreadable]",
-    "skills/e/data/x error The file data/x cannot be read: its permissions do not allow it. [file_unreadable]",
-    `skills/f/SKILL.md error The file SKILL.md ${unread}`,
-    "skills/b error The folder b cannot be read: its permissions do not allow it. [folder_unreadable]",
+  expect(printed.match(/^skills\/\S+: error: .*/gm)).toEqual([
+    "skills/a/data: error: The folder a/data cannot be read: its permissions do not allow it. [folder_unreadable]",
+    "skills/d/secret: error: The file secret cannot be read: its permissions do not allow it. [file_unreadable]",
+    "skills/e/data/x: error: The file data/x cannot be read: its permissions do not allow it. [file_unreadable]",
+    `skills/f/SKILL.md: error: The file SKILL.md ${unread}`,
+    "skills/b: error: The folder b cannot be read: its permissions do not allow it. [folder_unreadable]",
   ]);
   expect([status, printed]).toEqual([1, expect.stringContaining("3 valid skills, 5 errors")]);
   const format = validate("--profile", "lenient").printed;
-  expect(format).toContain(`skills/f/SKILL.md error The file SKILL.md ${unread}`);
-  expect(format).not.toContain("skills/f/SKILL.md:");
+  expect(format).toContain(`skills/f/SKILL.md: error: The file SKILL.md ${unread}`);
+  expect(format).not.toMatch(/skills\/f\/SKILL\.md:\d/);
   put(project, "skills/.hullignore", "a\nb\nd\ne\nf\np\n");
   expect(validate().status).toBe(0);
   chmodSync(join(project, "skills/.hullignore"), 0);
@@ -559,7 +559,7 @@ test("diagnostics for people name place, field, value and remedy", async () => {
   const { diagnostics } = await build(project);
   const text = renderDiagnostics(diagnostics, project, false);
   expect(text).toMatch(
-    /^skills\/a\/SKILL\.md:4:7 error mode: .*script, static-file, proxy, llm.*\[value_not_allowed\]\n/,
+    /^skills\/a\/SKILL\.md:4:7: error: mode: .*script, static-file, proxy, llm.*\[value_not_allowed\]\n/,
   );
   expect(text).toContain('found: "lmm"');
   expect(text).toContain("fix: Did you mean llm?");

@@ -103,7 +103,7 @@ describe.each(NODES)("on %s", (node) => {
     expect(valid).toMatchObject({ code: 0, err: "" });
     const invalid = await start(["validate", bad()], { node });
     expect(invalid.code).toBe(1);
-    expect(invalid.err).toContain("SKILL.md:4:7 error mode");
+    expect(invalid.err).toContain("SKILL.md:4:7: error: mode: ");
     const absent = await start(["build", "/no/such/folder"], { node });
     expect(absent).toMatchObject({ code: 3, out: "" });
     expect(absent.err).toContain("/no/such/folder");
@@ -271,7 +271,7 @@ test("hull validate compiles Python handlers, and counts a skill with an error a
   });
   const { code, out, err } = await hull(["validate", project]);
   expect({ code, out }).toEqual({ code: 1, out: "0 valid skills, 1 error, 0 warnings.\n" });
-  expect(err).toMatch(/scripts\/look\.py:2:12 error Python cannot compile the handler/);
+  expect(err).toMatch(/scripts\/look\.py:2:12: error: Python cannot compile the handler/);
   put(project, "skills/a/scripts/look.py", "def handler(args):\n    return {}\n");
   expect(await hull(["validate", project])).toMatchObject({ code: 0, err: "" });
 });
@@ -331,11 +331,17 @@ describe("folders (S4)", () => {
 
   test("hull.toml: unknown keys, wrong values and syntax errors exit with 2 and name the place", async () => {
     const cases: [string, RegExp][] = [
-      ["prot = 1", /hull\.toml: the key prot is unknown\.\n {2}Did you mean port\?/],
-      ["[runner]\nqueu = 1", /runner\.queu is unknown\.\n {2}Did you mean queue\?/],
-      ['[runner]\nurl = "http://me:secret@runner:80"', /hull\.toml: runner\.url: .*without a user name/],
+      ["prot = 1", /^hull\.toml:1:1: error: the key prot is unknown\.\n {2}Did you mean port\?\n$/],
+      [
+        "[runner]\nqueu = 1",
+        /^hull\.toml:2:1: error: the key runner\.queu is unknown\.\n {2}Did you mean queue\?/,
+      ],
+      [
+        '[runner]\nurl = "http://me:secret@runner:80"',
+        /^hull\.toml:2:1: error: runner\.url: .*without a user name/,
+      ],
       ['[runner]\nurl = "http://runner/a"', /runner\.url: .*user name, path or query/],
-      ['port = "x"', /hull\.toml: port: /],
+      ['port = "x"', /^hull\.toml:1:1: error: port: /],
       ["skills = 5", /skills: must be a folder, or a list of folders/],
       ['allowed_hosts = ["http://a.example"]', /allowed_hosts\.0: .*"skills\.example\.com"/],
       ['allowed_hosts = ["a.example:8080"]', /allowed_hosts\.0: .*without scheme and port/],
@@ -356,10 +362,10 @@ describe("folders (S4)", () => {
         '[workspace_tools]\nnetwork = ["https://a.example"]',
         /network\.0: must be a host such as "api\.example/,
       ],
-      ["a = = 1", /hull\.toml:1:5: /],
+      ["a = = 1", /^hull\.toml:1:5: error: Invalid TOML document: /],
       [
         'prot = 1\nskils = "x"\nport = "x"\nrate_limit = "fast"\n',
-        /hull\.toml: 4 faults:\n {2}port: .*\n {2}rate_limit: .*\n {2}the key prot is unknown\. Did you mean port\?\n {2}the key skils is unknown\. Did you mean skills\?\n$/,
+        /^hull\.toml:1:1: error: the key prot is unknown\. Did you mean port\?\nhull\.toml:2:1: error: the key skils is unknown\. Did you mean skills\?\nhull\.toml:3:1: error: port: .*\nhull\.toml:4:1: error: rate_limit: .*\n$/,
       ],
     ];
     for (const [toml, pattern] of cases) {
@@ -397,8 +403,8 @@ test("validate: --strict makes warnings errors, --runner looks for programs", as
   expect((await hull(["validate", missing])).code).toBe(0);
   const { code, err } = await hull(["validate", missing, "--runner"]);
   expect(code).toBe(1);
-  expect(err).toMatch(/skills\/a\/SKILL\.md error run: .*no-such-program-here.*\[program_missing\]/);
-  expect(err).toMatch(/b\/SKILL\.md error mcp_servers\.x\.command: .*no-such-server-here/);
+  expect(err).toMatch(/skills\/a\/SKILL\.md:4:1: error: run: .*no-such-program-here.*\[program_missing\]/);
+  expect(err).toMatch(/b\/SKILL\.md:\d+:\d+: error: mcp_servers\.x\.command: .*no-such-server-here/);
 });
 
 test("new: every kind and nasty names pass validate --strict; nothing is overwritten", async () => {

@@ -43,7 +43,7 @@ test("one broken skill of three: the others are valid, by each profile's rules; 
   const lenient = await validate(root, "--profile", "lenient");
   expect(lenient.code).toBe(1);
   expect(lenient.out).toMatch(/^2 valid skills, 1 error, /);
-  expect(lenient.err).toMatch(/broken\/SKILL\.md:1:1 error .*\[frontmatter_missing\]/);
+  expect(lenient.err).toMatch(/broken\/SKILL\.md:1:1: error: .*\[frontmatter_missing\]/);
   expect((await validate(join(root, "fine"), "--profile", "strict")).code).toBe(0);
   expect((await validate(join(root, "loose/skill.md"), "--profile", "lenient")).code).toBe(0);
   expect((await validate(join(root, "loose"), "--profile", "lenient", "--strict")).code).toBe(1);
@@ -120,7 +120,7 @@ test("a likely mistake is a warning", async () => {
   expect(err).toContain("links to ../../FEES.md");
   expect(err).toContain("names scripts/none.sh,");
   expect(err).toContain("../served/e.md");
-  expect(err).toContain("a/scripts/x.sh:2 warning");
+  expect(err).toContain("a/scripts/x.sh:2:11: warning: ");
   expect(err).not.toContain(key);
 });
 

@@ -109,7 +109,7 @@ test("hull doctor --skills names missing programs and the image that has them; h
   const validated = await hull("validate", join(dir, "skills"));
   expect(validated.code).toBe(0);
   expect(validated.err).toMatch(
-    /pdf\/SKILL\.md warning This machine (?:and the image slim lack|lacks) nosuchprogram.*\[needs_missing\]/,
+    /pdf\/SKILL\.md: warning: This machine (?:and the image slim lack|lacks) nosuchprogram.*\[needs_missing\]/,
   );
   expect(validated.err).toContain(
     'Install them on this machine. For deployments set image = "office" below [workspace_tools] in hull.toml.',

@@ -72,7 +72,7 @@ test("the worst of many findings come first, and the rest is counted", async () 
     await buildRoots([join(dir, "skills")], { projectDir: dir, keepGoing: true }),
     true,
   );
-  expect(err).toMatch(/^\S*z\/SKILL\.md:1:1 error/);
+  expect(err).toMatch(/^\S*z\/SKILL\.md:1:1: error: /);
   expect(err).toContain("… and 11 more findings: hull validate prints all of them.");
 });
 

@@ -166,7 +166,7 @@ test("the hull.toml of a skill folder", async () => {
 test("each command that builds prints them, and --strict counts them", async () => {
   const project = folder({ ...skills, "hull.toml": "" });
   put(project, "hull.toml", 'public_skills = ["gone"]\n');
-  const line = "hull.toml warning public_skills: No skill has the slug gone. [setting_without_effect]";
+  const line = "hull.toml:1:18: warning: public_skills: No skill has the slug gone. [setting_without_effect]";
   for (const command of ["build", "validate"]) {
     const { code, err } = await hullHere([command, project]);
     expect([code, err]).toEqual([0, expect.stringContaining(line)]);

@@ -74,7 +74,7 @@ test("signed, validated and built; a change of any file is an error that names i
     const { code, err } = await hull(command, project);
     expect([command, code]).toEqual([command, 1]);
     expect(err).toMatch(
-      /a\/SKILL\.sig error .*references\/x\.md was changed since, new\.md was added since\. \[signature_invalid\]/,
+      /a\/SKILL\.sig: error: .*references\/x\.md was changed since, new\.md was added since\. \[signature_invalid\]/,
     );
   }
   rmSync(join(skill, "SKILL.sig"));

@@ -47,7 +47,7 @@ test.skipIf(process.platform === "win32")("a pipe in the place of a file blocks 
   for (const command of [["validate"], ["build", "--keep-going"]]) {
     const { code, err } = limited("true", command, project);
     expect([command, code]).toEqual([command, 1]);
-    expect(err).toContain("skills/b/SKILL.md warning SKILL.md is not a regular file");
+    expect(err).toContain("skills/b/SKILL.md: warning: SKILL.md is not a regular file");
   }
 });
 

@@ -38,14 +38,18 @@ describe("hull workflow test", () => {
     [
       "cases: [{name: a, task: t, graph: {}, expect: {colour: 1}}]",
       1,
-      "a.test.yaml:1:48: cases.0.expect.colour: there is no such field",
+      "a.test.yaml:1:48: error: cases.0.expect.colour: there is no such field",
     ],
-    ["cases: []", 1, ":1:1: cases: "],
-    ["cases: [{name: a, graph: {}}]", 1, ":1:9: the case has no task"],
-    ["cases: [{name: a, task: t}]", 1, ":1:9: the case has neither graph nor workflow"],
-    ["task: t\ngraph: {}\ncases: [{name: a}, {name: a}]", 1, ":3:21: another case has this name"],
+    ["cases: []", 1, ":1:1: error: cases: "],
+    ["cases: [{name: a, graph: {}}]", 1, ":1:9: error: cases.0: the case has no task"],
+    ["cases: [{name: a, task: t}]", 1, ":1:9: error: cases.0: the case has neither graph nor workflow"],
+    [
+      "task: t\ngraph: {}\ncases: [{name: a}, {name: a}]",
+      1,
+      ":3:21: error: cases.1.name: another case has this name",
+    ],
     ["task: t\ngraph: gone.yaml\ncases: [{name: a}]", 3, "gone.yaml cannot be read"],
-    ["cases: [", 1, "is not valid YAML"],
+    ["cases: [", 1, "a.test.yaml:1:9: error: the file is not valid YAML"],
   ])("refuses %j with its place", async (text, code, output) => {
     const { err, ...ended } = await tested(folder({ "a.test.yaml": text }), "a.test.yaml");
     expect({ ...ended, err }).toEqual({ code, out: "", err: expect.stringContaining(output) });

@@ -100,13 +100,23 @@ test.each([
 test("lint: links that lead nowhere, and keys", () => {
   const body =
     "[a](references/a.md) [b](b.md#x) ![c](./img/c.png) [d](https://d.example) [e](#e) `[f](f.md)`\n[g](refer%65nces/)";
-  expect(missingReferences(body, ["references/a.md", "SKILL.md"])).toEqual(["b.md#x", "./img/c.png"]);
+  expect(missingReferences(body, ["references/a.md", "SKILL.md"])).toEqual([
+    { target: "b.md#x", offset: 25, path: "b.md" },
+    { target: "./img/c.png", offset: 38, path: "./img/c.png" },
+  ]);
   const text =
     "`scripts/a.py`, {baseDir}/scripts/b.py and ./scripts/b.py, ~/x/scripts/c.py\n```\npython ${CLAUDE_SKILL_DIR}/scripts/D.sh; cat references/e.md. scripts/out https://x.example/assets/f.png\n```";
-  expect(missingFiles(text, ["scripts/a.py", "scripts/d.sh"])).toEqual(["references/e.md", "scripts/b.py"]);
+  expect(missingFiles(text, ["scripts/a.py", "scripts/d.sh"])).toEqual([
+    { target: "references/e.md", offset: text.indexOf("references/e.md") },
+    { target: "scripts/b.py", offset: text.indexOf("scripts/b.py") },
+  ]);
   const key = ["sk", "ant", "x".repeat(40)].join("-");
   const inFile = (text: string) => secretIn("a.txt", new TextEncoder().encode(text));
-  expect(inFile(`a\nKEY=${key}`)).toMatchObject({ line: 2, message: expect.stringContaining("sk-ant-…") });
+  expect(inFile(`a\nKEY=${key}`)).toMatchObject({
+    line: 2,
+    column: 5,
+    message: expect.stringContaining("sk-ant-…"),
+  });
   expect(inFile("sk-short, risk-taking and a -----BEGIN PUBLIC KEY-----")).toBeNull();
   expect(inFile(`\0${key}`)).toBeNull();
 });
