@@ -8,8 +8,11 @@ const cores = availableParallelism();
 /** For what hangs: far longer than anything takes on a machine that is busy with other things. */
 const HANGS = { testTimeout: 240_000, hookTimeout: 240_000, expect: { poll: { timeout: 120_000 } } };
 
-/** Temporary files of tests that run in Node: the project `worker` changes the variable for workerd. */
-const env = { TMPDIR: tmpdir() };
+/**
+ * Temporary files of tests that run in Node: the project `worker` changes the variable for workerd. Commands print no
+ * annotations for GitHub.
+ */
+const env = { TMPDIR: tmpdir(), GITHUB_ACTIONS: "" };
 
 /**
  * The search path on which `python3` is the interpreter itself. A wrapper (pyenv) finds it anew at each start, which takes ten

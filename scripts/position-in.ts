@@ -23,6 +23,14 @@ export function positionInFile(file: string, path: string): Partial<Position> {
   return bytes === null ? {} : positionIn(file, bytes.toString("utf8"), path);
 }
 
+/** The fault of syntax of a JSON or YAML file on disk, or else its value; nothing if the file cannot be read. */
+export function faultIn(file: string): Partial<Position> {
+  const bytes = orNull(() => readRegular(file));
+  if (bytes === null) return {};
+  const tree = readTree(file, bytes.toString("utf8"));
+  return "fault" in tree ? tree.fault.at : tree.node.at;
+}
+
 function nodeIn(file: string, text: string): Node | null {
   if (file.endsWith(".toml")) return isToml(text) ? tomlTree(text) : null;
   if (/\.md$/i.test(file)) return readFrontmatter(text, new Findings("", file)).root;

@@ -10,6 +10,9 @@ const BLANKS = /[ \t]*/y;
 const SEPARATORS = /[\s,]*/y;
 const COMMENT = /#[^\n]*/y;
 const BARE_KEY = /[\w-]+/y;
+/** A string of any kind. A long one may end in two quotes of its own. */
+const STRING =
+  /"""(?:[^"\\]+|\\[\s\S]|""?(?!"))*"{3,5}|'''(?:[^']+|''?(?!'))*'{3,5}|"(?:[^"\\]+|\\.)*"|'[^']*'/y;
 /** A date may have a blank before its time. */
 const PLAIN = /[^,\]}#\n]*/y;
 
@@ -69,7 +72,7 @@ class Scan {
     for (;;) {
       this.#skip(BLANKS);
       const keyAt = this.#lines.at(this.#at);
-      const key = /["']/.test(this.#text[this.#at] ?? "") ? this.#string() : this.#skip(BARE_KEY);
+      const key = this.#string() ?? this.#skip(BARE_KEY);
       this.#skip(BLANKS);
       if (this.#text[this.#at] !== ".") return [outer, key, keyAt];
       this.#at++;
@@ -81,12 +84,8 @@ class Scan {
     const at = this.#lines.at(this.#at);
     const begin = this.#at;
     const sign = this.#text[begin];
-    if (sign === '"' || sign === "'") {
-      const value = this.#string();
-      return { kind: "scalar", value, source: value, at };
-    }
     if (sign !== "[" && sign !== "{") {
-      const value = this.#skip(PLAIN).trim();
+      const value = this.#string() ?? this.#skip(PLAIN).trim();
       return { kind: "scalar", value, source: value, at };
     }
     this.#at++;
@@ -108,31 +107,10 @@ class Scan {
     return this.#text[this.#at];
   }
 
-  /** Reads a string of any kind, and returns its value. */
-  #string(): string {
-    const begin = this.#at;
-    const quote = this.#text.charAt(begin);
-    const isLong = this.#text.startsWith(quote.repeat(3), begin);
-    this.#at = isLong ? this.#endOfLong(quote, begin + 3) : this.#end(quote, begin + 1);
-    return String(parse(`text = ${this.#text.slice(begin, this.#at)}`).text);
-  }
-
-  /** The offset behind the quotes that end a long string: up to two more may be a part of it. */
-  #endOfLong(quote: string, from: number): number {
-    let end = this.#end(quote, from);
-    while (!this.#text.startsWith(quote.repeat(3), end - 1)) end = this.#end(quote, end);
-    end += 2;
-    while (this.#text[end] === quote) end++;
-    return end;
-  }
-
-  /** The offset behind the next quote that no backslash takes for itself. */
-  #end(quote: string, from: number): number {
-    for (let at = from; at < this.#text.length; at++) {
-      if (this.#text[at] === quote) return at + 1;
-      if (this.#text[at] === "\\" && quote === '"') at++;
-    }
-    return this.#text.length;
+  /** The value of a string that begins here; `null`: none does. */
+  #string(): string | null {
+    const written = this.#skip(STRING);
+    return written === "" ? null : String(parse(`text = ${written}`).text);
   }
 
   /** Skips what the pattern matches here, and returns it. */

@@ -8,6 +8,7 @@ import { type IgnoreLevel, isIgnored } from "../../src/skill/ignore.ts";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
 import { byteOrder } from "../../src/skill/path.ts";
 import { CONFIG_FILE } from "../config.ts";
+import { faultIn } from "../position-in.ts";
 import { isWithin, outsideTarget, readFolder, realPath, refusalOf } from "./file-system.ts";
 import { isSkillRoot, skillFileOf } from "./is-skill.ts";
 import {
@@ -316,6 +317,7 @@ function unreadable(root: string, declared: readonly DeclaredPlugins[]): Diagnos
     code: "plugin_file",
     skill: "",
     file: relative(root, file).split(sep).join("/"),
+    ...faultIn(file),
     message: `${PLUGIN_FOLDER}/${basename(file)} cannot be read, so Hull knows nothing of its plugins.`,
     hint: PLUGIN_HINT,
   }));

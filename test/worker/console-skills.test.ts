@@ -99,7 +99,7 @@ it("a finding of the build is shown with its level", async () => {
   const warned = new Client();
   await warned.publish({ warned: mockSkill("warned", "timeout_mss: 5\n") });
   const answer = await warned.fetch("/console/skills/warned", { headers: HTML });
-  expect(await answer.text()).toMatch(/<li><code>SKILL\.md:6<\/code> warning: [^<]*timeout_mss/);
+  expect(await answer.text()).toMatch(/<li><code>SKILL\.md:6:1<\/code> warning: [^<]*timeout_mss/);
 });
 
 it("an earlier version of an uploaded skill is served again", async () => {

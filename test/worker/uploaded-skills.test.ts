@@ -101,18 +101,18 @@ describe("what an archive may contain", () => {
     ["control characters", { "SKILL.md": TEXT, "a\nb": "" }, /control characters/],
     ["another slug than its name's", { "SKILL.md": TEXT }, /makes the slug "fox", not "cow"/, "cow"],
     ["an invalid slug", { "SKILL.md": TEXT }, /makes the slug "fox", not "Fox"/, "Fox"],
-    ["no frontmatter", { "SKILL.md": "\xff" }, /must begin with YAML frontmatter/],
+    ["no frontmatter", { "SKILL.md": "\xff" }, /SKILL\.md:1:1: SKILL\.md must begin with YAML frontmatter/],
     [
       "S6: a reserved route",
       made("run: [sh, ./a]\nroute: /healthz"),
-      /SKILL\.md:5: The route \/healthz is not free/,
+      /SKILL\.md:5:8: The route \/healthz is not free/,
     ],
-    ["a missing file", made("run: ./no.sh"), /SKILL\.md:4: .*no file no\.sh/],
-    ["an absolute program", made("run: /bin/cat"), /SKILL\.md:4: .*\/bin\/cat.* absolute/],
+    ["a missing file", made("run: ./no.sh"), /SKILL\.md:4:6: .*no file no\.sh/],
+    ["an absolute program", made("run: /bin/cat"), /SKILL\.md:4:1: .*\/bin\/cat.* absolute/],
     [
       "an absolute program of an MCP server",
       made("mode: llm\nmcp_servers: {a: {command: /bin/cat}}\n---\nBody."),
-      /SKILL\.md:5: .*\/bin\/cat.* absolute/,
+      /SKILL\.md:5:1: .*\/bin\/cat.* absolute/,
     ],
     ["a huge card", made(`serve: a\noutput_mime: text/${"x".repeat(9000)}`), /its card .* has 9\d\d\d bytes/],
     [

@@ -214,7 +214,7 @@ describe("a refused upload names the reason, and leaves nothing", () => {
       () => form([["fox/SKILL.md", "---\nname: fox\n---\nx\n"]]),
       GA,
       400,
-      /description is required/,
+      /SKILL\.md:1:1: .*description is required/,
     ],
     ["a name in capitals", () => form([["Fox/SKILL.md", skill("Fox")]]), GA, 400, /field name/],
     ["another folder's name", () => form([["cat/SKILL.md", skill()]]), GA, 400, /folder is called "cat"/],

@@ -120,7 +120,7 @@ test("a likely mistake is a warning", async () => {
   expect(err).toContain("links to ../../FEES.md");
   expect(err).toContain("names scripts/none.sh,");
   expect(err).toContain("../served/e.md");
-  expect(err).toContain("a/scripts/x.sh:2:11: warning: ");
+  expect(err).toContain("a/scripts/x.sh:2:5: warning: ");
   expect(err).not.toContain(key);
 });
 

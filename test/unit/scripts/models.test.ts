@@ -207,7 +207,7 @@ describe("the build", () => {
     ],
     ["[llm]\nmock_routes = true", /llm\.mock_routes is unknown/, "llm.mock_routes 2:1"],
     ["[llm]\nreplace_defaults = true", /llm\.replace_defaults is unknown/, "llm.replace_defaults 2:1"],
-    ["[llm.providers.x", /invalid|expected|unterminated|key/i, " 1:17"],
+    ["[llm.providers.x", /invalid|expected|unterminated|key/i, " 1:2"],
   ])("refuses a skill folder's %j", async (toml, words, place) => {
     const built = await build({
       "hull.toml": PROXY,

@@ -113,7 +113,7 @@ export default () => [process.env.API_TOKEN === "", process.env["REGION"], proce
         row("scripts/c.py", 4, "ONE", add("ONE", "py")),
         row("scripts/c.py", 4, "TWO", add("TWO", "py")),
         row("scripts/c.py", 4, "OPENAI_API_KEY", key),
-        row("SKILL.md", 10, "OTHER", add("OTHER", "the tools that need it")),
+        row("SKILL.md", 12, "OTHER", add("OTHER", "the tools that need it")),
       ]),
     );
     expect(shown).toHaveLength(6);

@@ -257,6 +257,11 @@ export default defineSkill({
   expect(await location(one(blank, { "skills/search-docs/lib.ts": lib }))).toContain(
     "search-docs/skill.ts:4:16 description_empty description",
   );
+  const linked = one(text.replace("  tools: [", '  instructions: "See scripts/gone.py.",\n  tools: ['), {
+    "skills/search-docs/lib.ts": lib,
+  });
+  const { err } = await hullHere(["validate", linked]);
+  expect(err).toMatch(/search-docs\/skill\.ts:4:16: warning: .*scripts\/gone\.py.*\[reference_missing\]/);
 });
 
 test.each<[string, string, RegExp]>([

@@ -68,6 +68,18 @@ test("a finding knows its line, whatever comes before the frontmatter", () => {
   }
 });
 
+test.each([
+  ["", 7],
+  ["\uFEFF", 7],
+  ["<!-- a\r\ncomment -->\r\n", 9],
+])("a place in the body is one in the file, which begins with %j", (before, line) => {
+  const text = `${before}---\r\nname: my-skill\r\ndescription: d\r\n---\r\n\r\nOne\r\n two  \r\n`;
+  const { record, placeInBody } = parseSkill(text);
+  const offset = record?.body.indexOf("two") ?? 0;
+  expect(text.split("\r\n")[line - 1]).toBe(" two  ");
+  expect(placeInBody(offset)).toEqual({ line, column: 2 });
+});
+
 test("39: of several files the exact name counts, then skill.md, then any letter case", () => {
   expect(skillFileName(["Skill.md", "skill.md", "SKILL.md"])).toBe("SKILL.md");
   expect(skillFileName(["Skill.md", "skill.md"])).toBe("skill.md");
