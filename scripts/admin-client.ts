@@ -24,7 +24,7 @@ import { loadEnvironment } from "./dotenv.ts";
 import { fetchWithoutTimeout } from "./fetch-without-timeout.ts";
 import { refusal } from "./problem.ts";
 import { findUpwards } from "./project.ts";
-import { reasonOf } from "./system-error.ts";
+import { hintOf, reasonOf } from "./system-error.ts";
 
 /**
  * The key that a command sends; `""` counts as none. Throws `CommandError` (exit 2) for a key that no header can carry.
@@ -121,7 +121,8 @@ export async function answerOf(url: URL, init: RequestInit): Promise<Response> {
   const response = await fetchWithoutTimeout(url, init).catch((error: unknown) => {
     if (error instanceof Error && "code" in error && error.code === "ECONNRESET") throw brokenOff();
     const detail = `${url.origin} cannot be reached: ${reasonOf(error)}.`;
-    throw new CommandError(EXIT.unreachable, "server_unreachable", detail, "Start it with: npx hull dev");
+    const hint = hintOf(error) ?? (LOCAL.test(url.hostname) ? START : ELSEWHERE);
+    throw new CommandError(EXIT.unreachable, "server_unreachable", detail, hint);
   });
   // Every answer of a Hull has this header.
   if (response.headers.has("x-request-id")) return response;
@@ -135,6 +136,11 @@ export async function answerOf(url: URL, init: RequestInit): Promise<Response> {
   const code = status >= 502 && status <= 504 ? PASSING.gateway : "no_hull";
   throw new CommandError(EXIT.unreachable, code, detail, hint);
 }
+
+const LOCAL = /^(?:localhost|127\.[\d.]+|\[::1\])$/;
+const START = "Start it with: npx hull dev";
+const ELSEWHERE =
+  "Check the address. Where only a proxy leads to it, HTTPS_PROXY names that; NO_PROXY lists what needs none.";
 
 /** Codes of failures after which the same request may succeed. */
 const PASSING = { cut: "stream_cut", gateway: "bad_gateway" } as const;

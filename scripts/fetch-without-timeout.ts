@@ -2,8 +2,8 @@
  * Requests whose answer may take hours. `fetch` could make them with an Agent of undici, whose types do not fit those of
  * Node's `fetch`; and each command would take a tenth of a second longer to start.
  */
-import { request as httpRequest, type IncomingMessage } from "node:http";
-import { request as httpsRequest } from "node:https";
+import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
+import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { Readable } from "node:stream";
 
 /** Statuses whose answers have no body. */
@@ -19,14 +19,15 @@ const IDEMPOTENT = new Set(["GET", "HEAD", "PUT", "DELETE", "OPTIONS"]);
 export async function fetchWithoutTimeout(url: URL, init: RequestInit): Promise<Response> {
   const { method, headers, body } = new Request(url, init);
   const bytes = body === null ? undefined : Buffer.from(await new Response(body).arrayBuffer());
-  const open = url.protocol === "https:" ? httpsRequest : httpRequest;
+  const [open, Agent] = url.protocol === "https:" ? [httpsRequest, HttpsAgent] : [httpRequest, HttpAgent];
   /** @param reuse whether the request may take a connection that stayed open after an earlier one */
   const send = async (reuse: boolean): Promise<IncomingMessage> => {
     const about = {
       method,
       headers: Object.fromEntries(headers),
       ...(init.signal ? { signal: init.signal } : {}),
-      ...(reuse ? {} : { agent: false }),
+      // Node's `agent: false` would not know the proxy of the process (`useProxy`).
+      ...(reuse ? {} : { agent: new Agent({ proxyEnv: process.env }) }),
     };
     const request = open(url, about);
     // Without a time limit, only this notices that the server is gone.

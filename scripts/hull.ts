@@ -2,6 +2,7 @@
 
 import { runCli } from "./cli.ts";
 import { EXIT } from "./command.ts";
+import { useProxy } from "./proxy.ts";
 import { reasonOf } from "./system-error.ts";
 
 /**
@@ -24,4 +25,5 @@ function endWithReader(): void {
 }
 
 endWithReader();
+useProxy(process.env);
 process.exitCode = await runCli(process.argv.slice(2));

@@ -1,6 +1,13 @@
 /** Refusals of the system in words: a folder in place of a file, a full disk, a file of another user. */
 import { CommandError, EXIT, type ExitCode } from "./command.ts";
 
+/** A certificate of an authority that Node does not know, such as a company's own. */
+const UNTRUSTED = {
+  reason: "no authority that this machine's Node trusts signed its certificate",
+  hint: "Name the file with your company's authority in NODE_EXTRA_CA_CERTS, or set NODE_USE_SYSTEM_CA=1.",
+  exit: EXIT.unreachable,
+};
+
 /** What the codes mean, and what helps. */
 const REASONS: Record<string, { reason: string; hint?: string; exit?: ExitCode }> = {
   ENOENT: { reason: "it does not exist", exit: EXIT.missing },
@@ -24,6 +31,10 @@ const REASONS: Record<string, { reason: string; hint?: string; exit?: ExitCode }
   ECONNREFUSED: { reason: "nothing listens there", exit: EXIT.unreachable },
   EAI_AGAIN: { reason: "its name cannot be looked up now", exit: EXIT.unreachable },
   ECONNRESET: { reason: "the connection broke", exit: EXIT.unreachable },
+  DEPTH_ZERO_SELF_SIGNED_CERT: UNTRUSTED,
+  SELF_SIGNED_CERT_IN_CHAIN: UNTRUSTED,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNTRUSTED,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNTRUSTED,
 };
 
 /** What Hull wanted of the system; any other call uses something. */
@@ -56,6 +67,10 @@ export function reasonOf(error: unknown): string {
   const { reason } = known(error) ?? {};
   return reason ?? (isSystemError(error) ? `the system answers ${error.code}` : error.message);
 }
+
+/** What helps against the refusal; `undefined`: nothing special. */
+export const hintOf = (error: unknown): string | undefined =>
+  error instanceof Error ? known(error)?.hint : undefined;
 
 /** The failure of a command for a refusal of the system that the command did not expect. */
 export function systemError(error: NodeJS.ErrnoException): CommandError {

@@ -4,6 +4,7 @@
  */
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { outboundOf } from "./outbound.ts";
 import type { StartedWorker, WorkerOptions } from "./worker.ts";
 import { ENTRY, readModules, type WorkerModules } from "./worker-modules.ts";
 
@@ -50,6 +51,7 @@ export function workerOptions({
     },
     ratelimits: Object.fromEntries(config.ratelimits.map(({ name, ...limit }) => [name, limit])),
     unsafeDirectSockets: [{ host, port }],
+    ...outboundOf(process.env, () => miniflare.Response),
   };
 }
 

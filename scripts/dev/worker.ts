@@ -88,9 +88,11 @@ export async function startWorker(options: LocalWorkerOptions): Promise<LocalWor
  */
 function workerEnvironment(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const allowed =
-    /^(PATH|HOME|USER|SHELL|TERM|LANG|LC_[A-Z]+|TMPDIR|XDG_[A-Z_]+|SSL_CERT_FILE|NODE_EXTRA_CA_CERTS|NODE_COMPILE_CACHE|CI)$/;
+    /^(PATH|HOME|USER|SHELL|TERM|LANG|LC_[A-Z]+|TMPDIR|XDG_[A-Z_]+|SSL_CERT_(FILE|DIR)|NODE_EXTRA_CA_CERTS|NODE_USE_SYSTEM_CA|NODE_COMPILE_CACHE|CI|(https?|no)_proxy|(HTTPS?|NO)_PROXY)$/;
   const kept = Object.entries(environment).filter(([name]) => allowed.test(name));
   return {
+    // workerd gets it from miniflare, and reads no variable itself.
+    ...(environment.SSL_CERT_FILE === undefined ? {} : { NODE_EXTRA_CA_CERTS: environment.SSL_CERT_FILE }),
     ...Object.fromEntries(kept),
     // miniflare copies the 55 MB that it sends to workerd again and again. On a Linux that provides large pages, this
     // saves half the page faults of a start.

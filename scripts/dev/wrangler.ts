@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { unstable_startWorker } from "wrangler";
 import { CommandError, EXIT } from "../command.ts";
+import { outboundOf } from "./outbound.ts";
 import type { StartedWorker, WorkerOptions } from "./worker.ts";
 
 /**
@@ -26,6 +27,7 @@ export async function startWrangler(options: WorkerOptions): Promise<StartedWork
       remote: false,
       persist: stateDir,
       watch: true,
+      ...outboundOf(process.env, async () => (await import("miniflare")).Response),
       structuredLogsHandler: ({ message }: { message: string }) => onLine(message),
     },
   });
