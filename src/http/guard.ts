@@ -36,7 +36,7 @@ export function checkHost(context: RequestContext): void {
 
 /**
  * Admits a permitted call, and records its caller. It checks the origin first, then the key. In local dev that only
- * loopback reaches, calls without a key belong to the developer. If other machines can reach it and it is declared
+ * loopback reaches, calls without a key belong to the developer, unless a proxy passes them on for another machine. If other machines can reach it and it is declared
  * public, it runs things for everybody and does nothing else without a key. A request that Hull derives from an
  * admitted one has the same caller.
  * @param scope `any` admits every key
@@ -61,10 +61,24 @@ export async function guard(
   if (sent === null && keyed && (await isSignedIn(context, scope))) return;
   if (sent === null && !anyOrigin && (open !== null || !keyed)) checkOrigin(context);
   if (sent !== null) return context.admit(await callerWith(context, sent, scope));
-  if (!keyed && settings.local && settings.loopback) return context.admit(LOCAL_CALLER);
+  const from = keyed ? null : forwardedFrom(request);
+  if (!keyed && settings.local && settings.loopback && from === null) return context.admit(LOCAL_CALLER);
   if (open !== null) return context.admit(open);
-  if (!keyed) throw new AuthNotConfigured({});
+  if (!keyed) throw new AuthNotConfigured({ from: settings.local ? from : null });
   throw new Unauthenticated({ reason: "This deployment needs an API key." });
+}
+
+/** In these headers proxies and tunnels state for whom they ask. Whoever forges one only makes itself a stranger. */
+const FORWARDED = ["x-forwarded-for", "x-real-ip", "forwarded"];
+const THIS_MACHINE = /^(?:::ffff:)?127\.\d+\.\d+\.\d+(?::\d+)?$|^(?:::1|\[::1\](?::\d+)?)$/i;
+
+/** The other machine for which a proxy on this one asks; `null`: none says so. */
+function forwardedFrom({ headers }: Request): string | null {
+  const listed = FORWARDED.flatMap((name) => headers.get(name)?.split(",") ?? []);
+  const addresses = listed.map((item) =>
+    (/\bfor=([^;]*)/i.exec(item)?.[1] ?? item).replaceAll('"', "").trim(),
+  );
+  return addresses.find((address) => !THIS_MACHINE.test(address)) ?? null;
 }
 
 /** The caller of a request without a key: on a server that was declared public, anybody may run things. */

@@ -16,7 +16,7 @@ export async function checkRate(context: RequestContext): Promise<void> {
   const { refusals } = context.deployment;
   const rate = settings.rate_limit;
   if (rate === null) return;
-  const subject = caller.key_id ?? `anonymous ${clientNetwork(context.request)}`;
+  const subject = caller.key_id ?? `anonymous ${clientNetwork(context)}`;
   const name = `${caller.tenant}/${subject}`;
   const refusal = `${rate.requests}/${rate.window_ms} ${name}`;
   const until = refusals.get(refusal) ?? 0;
@@ -34,7 +34,7 @@ export async function checkRate(context: RequestContext): Promise<void> {
  * @throws RateLimited
  */
 export async function shieldKeyLookup(context: RequestContext): Promise<void> {
-  if (!context.settings.local) await shield(context, `key lookup ${clientNetwork(context.request)}`);
+  if (!context.settings.local) await shield(context, `key lookup ${clientNetwork(context)}`);
 }
 
 /** Whether the shield never refuses a request that the configured rate permits. */
@@ -50,9 +50,12 @@ async function shield({ env }: RequestContext, key: string): Promise<void> {
 
 const seconds = (ms: number): number => Math.max(1, Math.ceil(ms / 1000));
 
-/** A name for a caller without a key: its IPv4 address, or the /64 network of an IPv6 client. Locally there is none. */
-function clientNetwork({ headers }: Request): string {
-  const address = headers.get("cf-connecting-ip") ?? "";
+/**
+ * A name for a caller without a key: its IPv4 address, or the /64 network of an IPv6 client. Locally there is none, since
+ * any client can send the header there.
+ */
+function clientNetwork({ settings, request: { headers } }: RequestContext): string {
+  const address = settings.local ? "" : (headers.get("cf-connecting-ip") ?? "");
   if (!address.includes(":")) return address;
   const [head = "", tail] = address.split("::");
   const first = head.split(":");

@@ -70,6 +70,29 @@ describe("local dev", () => {
   });
 
   it.each([
+    [{ "x-forwarded-for": "192.0.2.7" }, 503],
+    [{ "x-forwarded-for": "127.0.0.1, 192.0.2.7" }, 503],
+    [{ "x-forwarded-for": "127.0.0.1.evil.example" }, 503],
+    [{ "x-real-ip": "2001:db8::1" }, 503],
+    [{ forwarded: 'proto=https;for="[2001:db8::1]:4711"' }, 503],
+    [{ forwarded: "for=_hidden" }, 503],
+    // A development server of this machine that passes requests on.
+    [{ "x-forwarded-for": "::1, ::ffff:127.0.0.1, 127.0.0.1:4711", "x-real-ip": "[::1]:4711" }, 200],
+    [{ forwarded: 'for="[::1]", for=127.0.0.1;proto=http' }, 200],
+  ])("attack: a tunnel that leads to this machine with %j → %i", async (headers, status) => {
+    for (const path of ["/skills", "/admin/keys"]) {
+      const response = await local.fetch(path, { headers });
+      expect([path, response.status]).toEqual([path, status]);
+      if (status === 503) expect(await response.json()).toMatchObject({ code: "auth_not_configured" });
+    }
+    const keyed = new Client({ HULL_ENV: "local", HULL_ADMIN_KEY: KEY });
+    expect((await keyed.fetch("/admin/keys", { headers: { ...headers, ...bearer(KEY) } })).status).toBe(200);
+    const open = new Client({ HULL_ENV: "local", HULL_PUBLIC: "1" });
+    expect((await run(open, headers)).status).toBe(200);
+    expect((await open.fetch("/admin/keys", { headers })).status).toBe(status);
+  });
+
+  it.each([
     ["evil.example", 403],
     ["192.168.7.9.evil.example", 403],
     ["10.1.2.3:3000", 403],
