@@ -24,6 +24,7 @@ import { logRequest, problemHeaders, problemResponse } from "./problem.ts";
 import { Router } from "./router.ts";
 import { fixedRoutes, type Handler } from "./routes.ts";
 import { skillRoute } from "./skills/routes.ts";
+import { isEventStream } from "./sse.ts";
 import { dialectOf, isV1, withoutVendor } from "./v1/dialect.ts";
 import { errorResponse } from "./v1/errors.ts";
 
@@ -144,6 +145,8 @@ function complete(response: Response, context: RequestContext, path: string): vo
     );
   }
   headers.set("x-content-type-options", "nosniff");
+  // nginx and others would hold events back until there are more of them.
+  if (isEventStream(response)) headers.set("x-accel-buffering", "no");
   headers.set("server-timing", context.serverTiming());
   headers.set("x-hull-duration-ms", String(context.durationMs));
   const { finished } = context;

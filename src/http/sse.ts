@@ -84,13 +84,17 @@ export class EventBody {
   }
 }
 
-/** An answer with events, which nobody may store. */
+/** An answer with events, which nobody may store, compress or hold back. */
 export const eventStream = (
   body: ReadableStream<Uint8Array>,
   headers: Record<string, string> = {},
 ): Response =>
   new Response(body, {
-    headers: { ...headers, "cache-control": "no-store", "content-type": "text/event-stream; charset=utf-8" },
+    headers: {
+      ...headers,
+      "cache-control": "no-store, no-transform",
+      "content-type": "text/event-stream; charset=utf-8",
+    },
   });
 
 /** Whether the client asked for events, and whether it accepts anything else. @throws BadRequest for `?stream=yes` */

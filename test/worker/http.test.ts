@@ -509,6 +509,9 @@ describe("S80 in small: events of a mock run", () => {
       headers: { accept: "text/event-stream" },
     });
     expect(response.headers.get("content-type")).toContain("text/event-stream");
+    // For proxies that would collect or compress them.
+    expect(response.headers.get("x-accel-buffering")).toBe("no");
+    expect(response.headers.get("cache-control")).toBe("no-store, no-transform");
     const events = (await response.text()).trim().split("\n\n").map(parseEvent);
     expect(events.map((event) => event.id)).toEqual(
       events.map((_, i) => `${events[0]?.id.split(":")[0]}:${i + 1}`),

@@ -216,7 +216,7 @@ function streamed(
   };
   context.finished = answered();
   context.background(context.finished);
-  return eventStream(body.stream, { "x-accel-buffering": "no" });
+  return eventStream(body.stream);
 }
 
 /** Confirms a subscription, but to none of the requested parts. */
