@@ -89,10 +89,13 @@ function forward(
     return;
   }
   const runId = `ex_${randomUUID().replaceAll("-", "")}`;
-  const headers = [...passedOn(incoming.rawHeaders), RUN_ID, runId];
+  const headers = [...without(OWN, incoming.rawHeaders), RUN_ID, runId];
+  const old = incoming.httpVersion === "1.0";
   const { hostname, port } = new URL(worker);
   const sent = request({ hostname, port, path, method, headers, agent, setHost: false }, (answer) => {
-    outgoing.writeHead(answer.statusCode ?? 502, answer.rawHeaders);
+    const { statusCode = 502, rawHeaders } = answer;
+    // HTTP/1.0 knows no chunks: the end of the connection ends the answer.
+    outgoing.writeHead(statusCode, old ? without(CHUNKS, rawHeaders) : rawHeaders);
     answer.pipe(outgoing);
     // If an answer breaks off, the client must notice it.
     answer.on("error", () => outgoing.destroy());
@@ -154,14 +157,13 @@ function refusalOf({ data }: HullError) {
 /** Tells the Worker that the client of a run left. */
 const CLIENT_LEFT = "x-hull-client-left";
 const RUN_ID = "x-hull-run-id";
+/** Headers that only this listener sends, or miniflare's own parts: one of the latter replaces the URL. */
 const OWN = new RegExp(`^(?:mf-.*|${CLIENT_LEFT}|${RUN_ID})$`, "i");
+const CHUNKS = /^transfer-encoding$/i;
 
-/**
- * Headers as alternating names and values, without those that only this listener sends, or miniflare's own parts: one of
- * the latter replaces the URL.
- */
-function passedOn(rawHeaders: readonly string[]): string[] {
-  return rawHeaders.filter((_, at) => !OWN.test(rawHeaders[at - (at % 2)] ?? ""));
+/** Headers as alternating names and values, without those with such a name. */
+function without(names: RegExp, rawHeaders: readonly string[]): string[] {
+  return rawHeaders.filter((_, at) => !names.test(rawHeaders[at - (at % 2)] ?? ""));
 }
 
 /** Ends all executions of a run, and prevents further ones. */

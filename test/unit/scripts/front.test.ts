@@ -1,7 +1,7 @@
 /** The connections of the dev front to the Worker. */
 import { once } from "node:events";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { startFront } from "../../../scripts/dev/front.ts";
 
@@ -29,3 +29,26 @@ test("the front closes an idle connection itself, and none that waits for an ans
   expect(await slow).toBe("Done.");
   await closed;
 }, 15_000);
+
+test("a client of HTTP/1.0 gets an answer of unknown length without chunks", async () => {
+  const worker = createServer((_, response) => {
+    response.write("One, ");
+    response.end("two.");
+  });
+  worker.listen(0, "127.0.0.1");
+  await once(worker, "listening");
+  onTestFinished(() => void worker.close());
+  const { port } = worker.address() as AddressInfo;
+  const runner = { url: "http://127.0.0.1:9", secret: "x".repeat(32) };
+  const front = await startFront({ host: "127.0.0.1", port: 0, worker: `http://127.0.0.1:${port}`, runner });
+  onTestFinished(() => front.stop());
+  const ask = async (version: string) => {
+    const socket = connect(front.port, "127.0.0.1");
+    socket.write(`GET / HTTP/${version}\r\nHost: localhost\r\nConnection: close\r\n\r\n`);
+    return (await Array.fromAsync(socket.setEncoding("utf8"))).join("").split("\r\n\r\n");
+  };
+  const [head, ...body] = await ask("1.0");
+  expect([head, body]).toEqual([expect.not.stringMatching(/^transfer-encoding/im), ["One, two."]]);
+  const [chunked] = await ask("1.1");
+  expect(chunked).toMatch(/^transfer-encoding: chunked$/im);
+});
