@@ -150,6 +150,11 @@ describe.each(["2025-11-25", "2026-07-28"])("a client of %s", (version) => {
     expect(more).toEqual([]);
     expect(page).toMatchObject({ type: "resource_link", mimeType: "text/html" });
     expect(await (await fetch(page.uri)).text()).toBe("<b>new</b>");
+    // A tunnel ends TLS, and passes requests on without it.
+    const message = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "counters__draw" } };
+    const tunnelled = { accept: "application/json", "x-forwarded-proto": "https" };
+    const secure = await (await hull.post("/mcp", message, tunnelled)).text();
+    expect(secure).toContain(page.uri.replace(/^http:(.*\/).*/, "https:$1"));
   });
 
   test("gets a prompt with the user's addition", async () => {

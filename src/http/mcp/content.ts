@@ -121,7 +121,10 @@ function linkTo(
   path: string,
   { filename, mime, size }: { filename: string; mime: string; size: number },
 ): JsonObject {
-  const uri = new URL(path, context.request.url).href;
+  const { url, headers } = context.request;
+  const { href } = new URL(path, url);
+  // TLS may end in front of a local server; who forges this gets links that do not work.
+  const uri = headers.get("x-forwarded-proto") === "https" ? href.replace(/^http:/, "https:") : href;
   if (LINKLESS.includes(protocol.version)) {
     return { type: "text", text: `${filename} (${mediaType(mime)}, ${counted(size, "byte")}): ${uri}` };
   }
