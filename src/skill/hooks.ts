@@ -4,7 +4,7 @@
  */
 import type { SourceFile } from "./bundle.ts";
 import type { Findings } from "./findings.ts";
-import { words } from "./javascript.ts";
+import { isMemberDot, words } from "./javascript.ts";
 import { type ModuleFault, reportFaults } from "./module-fault.ts";
 
 const HOOK_FILES = ["hooks.ts", "hooks.js"] as const;
@@ -70,8 +70,8 @@ export function uploadFault({ path, bytes }: SourceFile): ModuleFault | null {
   const text = new TextDecoder().decode(bytes);
   const [, found] =
     words(text).find(([before, word, next]) => {
-      if (before?.text === ".") return false;
-      if (word?.text === "from") return next?.kind === "string";
+      if (isMemberDot(before)) return false;
+      if (word?.text === "from") return next?.type === "StringLiteral";
       return word?.text === "import" && next?.text !== ":" && next?.text !== ".";
     }) ?? [];
   if (found === undefined) return null;

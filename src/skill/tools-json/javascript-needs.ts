@@ -2,7 +2,7 @@
  * What a JavaScript handler needs, read from its text: whether it can run in an isolate, and its imports. The build and
  * uploads share it. Pure.
  */
-import { type Near, words } from "../javascript.ts";
+import { isMemberDot, type Near, words } from "../javascript.ts";
 import { insidePath } from "../path.ts";
 
 /** Modules of Node that no isolate has, or that do what only a process can. */
@@ -34,7 +34,7 @@ export function javascriptNeeds(text: string): Needs {
   const imports = new Set<string>();
   let process: string | null = null;
   for (const near of words(text)) {
-    if (near[0]?.text === ".") continue;
+    if (isMemberDot(near[0])) continue;
     const specifier = specifierAt(near);
     if (specifier !== null) imports.add(specifier);
     process ??= processNeed(near);
@@ -72,7 +72,7 @@ function specifierAt([, word, next, inside]: Near): string | null {
   const text = word?.text;
   const named = text === "from" || text === "import" ? next : undefined;
   const called = (text === "import" || text === "require") && next?.text === "(" ? inside : undefined;
-  const found = [named, called].find((token) => token?.kind === "string");
+  const found = [named, called].find((token) => token?.type === "StringLiteral");
   return found === undefined ? null : found.text.slice(1, -1);
 }
 

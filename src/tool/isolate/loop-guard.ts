@@ -2,7 +2,7 @@
  * Makes loops end. Local workerd runs all isolates on one thread and enforces no CPU limit: an endless loop would stop
  * the whole Worker, including timers. So in local dev each iteration of a loop asks the harness whether the time is up.
  */
-import { type Token, tokens } from "../../skill/javascript.ts";
+import { isMemberDot, type Token, tokens } from "../../skill/javascript.ts";
 
 /** The global function that guarded loops call, of harness.mjs: returns `true`, throws once the time is up. */
 const TICK = "__hull_tick";
@@ -38,7 +38,8 @@ export function guardLoops(source: string): string {
         inserted.push({ at: token.end, text: next?.text === ";" ? `${TICK}()` : `${TICK}(),` });
     }
     // A template contains code: its parts open and close like brackets.
-    if (token.kind === "template" && token.text.endsWith("${")) open.push({ head: false, semicolons: 0 });
+    if (token.type === "TemplateHead" || token.type === "TemplateMiddle")
+      open.push({ head: false, semicolons: 0 });
   }
   let guarded = "";
   let from = 0;
@@ -49,18 +50,15 @@ export function guardLoops(source: string): string {
   return guarded + source.slice(from);
 }
 
-const opens = ({ kind, text }: Token): boolean =>
-  kind === "mark" && (text === "(" || text === "[" || text === "{");
-const closes = ({ kind, text }: Token): boolean =>
-  (kind === "mark" && (text === ")" || text === "]" || text === "}")) ||
-  (kind === "template" && text.startsWith("}"));
+const opens = ({ text }: Token): boolean => text === "(" || text === "[" || text === "{";
+const closes = ({ type, text }: Token): boolean =>
+  text === ")" || text === "]" || text === "}" || type === "TemplateMiddle" || type === "TemplateTail";
 
 /** The keyword whose head this parenthesis opens, if any. */
 function headOf(list: readonly Token[], i: number): "for" | "while" | null {
   if (list[i]?.text !== "(") return null;
   const awaits = list[i - 1]?.text === "await" && list[i - 2]?.text === "for";
   const at = awaits ? i - 2 : i - 1;
-  const word = list[at];
-  if (word?.kind !== "word" || [".", "#"].includes(list[at - 1]?.text ?? "")) return null;
-  return word.text === "for" || word.text === "while" ? word.text : null;
+  const word = list[at]?.text;
+  return (word === "for" || word === "while") && !isMemberDot(list[at - 1]) ? word : null;
 }
