@@ -519,8 +519,11 @@ test("a file that is not UTF-8 is refused, not read as something else", async ()
   const args = ["workflow", "run", "flow.yaml", "--task", "go", "--url", "http://127.0.0.1:2"];
   expect(await hull(args, { cwd })).toMatchObject({ code: 2, err: "hull: flow.yaml is not UTF-8.\n" });
   for (const [bytes, said] of [
-    [Buffer.from('port = 1\nname = "gr\xfcn"', "latin1"), "hull.toml:2:1: the file is not valid UTF-8."],
-    [Buffer.from("\ufeffport = 1", "utf16le"), "hull.toml:1:1: the file is UTF-16, not UTF-8."],
+    [
+      Buffer.from('port = 1\nname = "gr\xfcn"', "latin1"),
+      "hull.toml:2:1: error: the file is not valid UTF-8.",
+    ],
+    [Buffer.from("\ufeffport = 1", "utf16le"), "hull.toml:1:1: error: the file is UTF-16, not UTF-8."],
   ] as const)
     expect(await hull(["list"], { cwd: folder({ "hull.toml": bytes }) })).toMatchObject({
       code: 2,
