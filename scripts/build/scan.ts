@@ -125,6 +125,9 @@ interface Candidate {
   target: string | null;
 }
 
+/** Whether it is in a folder of a tool, such as `.claude`. Of two skills with one slug, such a copy is the one left out. */
+const isHidden = ({ within }: SkillFolder): boolean => /(?:^|\/)\./.test(within);
+
 /** One search through the folders of a root. */
 class Search {
   readonly #context: RootContext;
@@ -157,7 +160,7 @@ class Search {
     const own = new Set(this.#linked.length === 0 ? [] : this.#found.map(({ path }) => realPath(path)));
     const others = this.#linked.filter(({ path }) => !own.has(realPath(path)));
     const skills = [...this.#found, ...others]
-      .sort((a, b) => byteOrder(a.within, b.within))
+      .sort((a, b) => Number(isHidden(a)) - Number(isHidden(b)) || byteOrder(a.within, b.within))
       .map((folder) => placed(folder, this.#declared));
     return { skills, refused: this.#refused, diagnostics: this.#diagnostics };
   }

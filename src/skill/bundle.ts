@@ -173,8 +173,9 @@ export function claimAddress(
   const findings = new Findings(folder, file, positions);
   const field = positions.has(conflict.field) ? conflict.field : "name";
   const location = findings.field(field, conflict.field === "route" ? route : name);
-  const hint =
-    field === "name" ? "Rename one of the two skills." : "Choose another route for one of the two.";
+  const rename =
+    field === "name" ? "Rename one of the two skills" : "Choose another route for one of the two";
+  const hint = `${rename}, or list the folder of one in .hullignore.`;
   findings.error(conflict.code, location, conflict.message, hint);
   return findings.list[0] ?? null;
 }
