@@ -176,6 +176,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
       "provider-setup.ts",
       "retirements.ts",
     ].map((file) => `src/model/registry/${file}`),
+    "src/engine/fault.ts",
     "src/engine/messages.ts",
     "src/engine/run-status.ts",
     "src/session/run-entry.ts",

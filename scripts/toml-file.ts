@@ -1,6 +1,7 @@
 /** A TOML file of a known shape, and the places of its faults. */
 import { parse, TomlError } from "smol-toml";
 import * as z from "zod";
+import { messageOf } from "../src/engine/fault.ts";
 import { SAVE_AS_UTF8 } from "../src/skill/file-findings.ts";
 import { decodeText } from "../src/skill/file-text.ts";
 import { nearest } from "../src/skill/match.ts";
@@ -54,8 +55,7 @@ export function readToml<T>(content: Uint8Array | string, schema: z.core.$ZodTyp
 function faultsOf(issue: z.core.$ZodIssue, schema: z.core.$ZodType): FileFault[] {
   const path = issue.path.join(".");
   if (issue.code !== "unrecognized_keys") {
-    const { message } = (issue.code === "invalid_key" ? issue.issues[0] : undefined) ?? issue;
-    return [{ path, message: `${message}.` }];
+    return [{ path, message: `${messageOf(issue)}.` }];
   }
   const known = keysAt(schema, issue.path);
   return issue.keys.map((unknown) => {

@@ -1,6 +1,7 @@
 /** Reads a file of workflow tests (docs/testing.md): what each case runs, and what it expects. */
 import { dirname, join } from "node:path";
 import * as z from "zod";
+import { messageOf } from "../../src/engine/fault.ts";
 import { isObject } from "../../src/skill/json.ts";
 import type { Json } from "../../src/skill/manifest.ts";
 import type {
@@ -175,7 +176,7 @@ function faultsOf({ at }: DocumentFile, issue: z.core.$ZodIssue): FileFault[] {
   };
   return issue.code === "unrecognized_keys"
     ? issue.keys.map((key) => fault([...issue.path, key], "there is no such field."))
-    : [fault(issue.path, `${issue.message}.`)];
+    : [fault(issue.path, `${messageOf(issue)}.`)];
 }
 
 const refused = (file: string, faults: readonly FileFault[]): FileError =>

@@ -75,12 +75,42 @@ function nearest(forms: readonly (readonly z.core.$ZodIssue[])[]): readonly z.co
   return other === undefined ? (near ?? null) : null;
 }
 
-/** Plain words for zod's most common messages, and the fault of a key; other messages unchanged. */
-function messageOf(issue: z.core.$ZodIssue): string {
+/** Plain words for zod's most common messages, and the fault of a key; messages of a shape's own stay. */
+export function messageOf(issue: z.core.$ZodIssue): string {
   const { code, message } = issue;
   if (code === "invalid_key") return issue.issues[0]?.message ?? message;
   if (code === "invalid_type" && message.endsWith(", received undefined")) return "is required";
-  return message === "Too small: expected string to have >=1 characters" ? "must not be empty" : message;
+  if (message === "Too small: expected string to have >=1 characters") return "must not be empty";
+  return ofNumber(issue, unitOf(issue.path)) ?? message;
+}
+
+/** What zod says of numbers, which begins like this, in Hull's words; `null`: it is about something else. */
+function ofNumber(issue: z.core.$ZodIssue, unit: string): string | null {
+  const { code, message } = issue;
+  if (!/^(?:Too (?:small|big)|Invalid input): expected (?:number|int)\b/.test(message)) return null;
+  if (code === "too_small")
+    return `must be ${issue.inclusive === false ? "more than" : "at least"} ${amount(issue.minimum, unit)}`;
+  if (code === "too_big")
+    return `must be ${issue.inclusive === false ? "less than" : "at most"} ${amount(issue.maximum, unit)}`;
+  const what = message.includes("expected int") ? "a whole number" : "a number";
+  return unit === "" ? `must be ${what}` : `must be ${what}, in${unit}`;
+}
+
+const amount = (value: number | bigint, unit: string): string =>
+  `${value}${value === 1 && /(?:byte|token)s$/.test(unit) ? unit.slice(0, -1) : unit}`;
+
+const UNITS: readonly [end: RegExp, unit: string][] = [
+  [/_ms$/, "ms"],
+  [/_s$|^(?:idle_)?timeout$/, "s"],
+  [/bytes$/, "bytes"],
+  [/_usd$/, "USD"],
+  [/tokens$/, "tokens"],
+];
+
+/** The unit in the name of a field, after a blank. */
+function unitOf(path: readonly PropertyKey[]): string {
+  const unit = UNITS.find(([end]) => end.test(String(path.at(-1))))?.[1];
+  return unit === undefined ? "" : ` ${unit}`;
 }
 
 /** The first faults that a shape finds in a value, each with what came at its path. @param at the value's position */

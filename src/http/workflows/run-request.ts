@@ -2,6 +2,7 @@
 
 import { type GivenOptions, workflowOptions } from "../../api/bodies/workflows.ts";
 import type { Ceilings } from "../../engine/agent/spec.ts";
+import { shapeErrors } from "../../engine/fault.ts";
 import { least } from "../../engine/least.ts";
 import type { PinnedSkills } from "../../engine/workflow/answers.ts";
 import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
@@ -34,8 +35,7 @@ export async function readWorkflowOptions(
 ): Promise<WorkflowOptions> {
   const parsed = workflowOptions().safeParse(withoutNulls(options));
   if (!parsed.success) {
-    const faults = parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
-    throw refusedAt(at, faults);
+    throw refusedAt(at, shapeErrors(parsed.error));
   }
   const { resume_path, replay_path, ...own } = parsed.data;
   const fault =

@@ -63,8 +63,8 @@ test.each([
     const flags = runnerFlags((await read(value)).runner);
     expect(Object.values(parseOptions(["--state", "/state", ...flags], {}))).toContain(value);
   }
-  await expect(read(least - 1)).rejects.toThrow(`runner.${name}: Too small`);
-  await expect(read(most + 1)).rejects.toThrow(`runner.${name}: Too big`);
+  await expect(read(least - 1)).rejects.toThrow(`runner.${name}: must be at least ${least}`);
+  await expect(read(most + 1)).rejects.toThrow(`runner.${name}: must be at most ${most}`);
 });
 
 test("events keep characters that are cut between two pieces of an answer", async () => {
