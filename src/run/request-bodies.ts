@@ -24,14 +24,30 @@ const HEADER = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/;
 /** Permitted names of a webhook's secret. */
 const SECRET_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 
+/** A key in this header would count as a wrong signature. */
+const HOLDS_KEYS = /^authorization$/i;
+
 const webhook = () =>
-  z.strictObject({
-    secret_env: z.string().check(z.regex(SECRET_NAME, "the name of a variable")),
-    header: z.string().check(z.regex(HEADER, "the name of a header")),
-    algorithm: maybe(z.literal("hmac-sha256")),
-    timestamp_header: maybe(z.string().check(z.regex(HEADER, "the name of a header"))),
-    tolerance_s: maybe(z.int().check(z.positive(), z.lte(MAX_TOLERANCE_S))),
-  });
+  z
+    .strictObject({
+      secret_env: z.string().check(z.regex(SECRET_NAME, "the name of a variable")),
+      header: z.string().check(
+        z.regex(HEADER, "the name of a header"),
+        z.refine((name) => !HOLDS_KEYS.test(name), "holds Hull's own keys; name another header"),
+      ),
+      algorithm: maybe(z.literal("hmac-sha256")),
+      timestamp_header: maybe(z.string().check(z.regex(HEADER, "the name of a header"))),
+      tolerance_s: maybe(z.int().check(z.positive(), z.lte(MAX_TOLERANCE_S))),
+    })
+    .check(
+      z.refine(
+        ({ timestamp_header, tolerance_s }) => tolerance_s === undefined || timestamp_header !== undefined,
+        {
+          path: ["tolerance_s"],
+          message: "needs timestamp_header, which names the header with the time",
+        },
+      ),
+    );
 
 /** A folder in the session's files: `a/b`, without `.` and `..`. */
 const daemonPath = () =>

@@ -434,9 +434,19 @@ describe("refuses", () => {
     [{ task: "x", webhook: { secret_env: "WEBHOOK_NOT_SET", header: "x-sig" } }, "webhook.secret_env"],
     [{ task: "x", webhook: { secret_env: "DATABASE_URL", header: "x-sig" } }, "webhook.secret_env"],
     [
-      { task: "x", webhook: { secret_env: "WEBHOOK_SECRET", header: "x-sig", tolerance_s: 43_201 } },
+      {
+        task: "x",
+        webhook: {
+          secret_env: "WEBHOOK_SECRET",
+          header: "x-sig",
+          timestamp_header: "x-at",
+          tolerance_s: 43_201,
+        },
+      },
       "webhook.tolerance_s",
     ],
+    [{ task: "x", webhook: { secret_env: "X", header: "x-sig", tolerance_s: 9 } }, "webhook.tolerance_s"],
+    [{ task: "x", webhook: { secret_env: "X", header: "Authorization" } }, "webhook.header"],
   ])("%j", async (body, path) => {
     const response = await post("/daemons", { provider: "mock", ...body });
     const { errors } = await response.json<{ errors: { path: string }[] }>();

@@ -85,6 +85,13 @@ it.each<[object, string[]]>([
   [{ skills: [{ name: "a" }], skill_match: { top_n: 2 }, working_files: "a" }, []],
   [{ skill_match: { strategy: "none" } }, []],
   [{ native_tool_fallback: "reject" }, ["native_tool_fallback"]],
+  [
+    { require_successful_tools: ["x"], stop_after_successful_tools: ["load_skill"] },
+    ["require_successful_tools", "stop_after_successful_tools"],
+  ],
+  [{ stop_after_successful_tools: ["task_ledger"], task_ledger: ["a"] }, []],
+  [{ stop_after_successful_tools: ["made"], dynamic_tools: true }, []],
+  [{ stop_after_successful_tools: ["brought"], skills: [{ name: "a" }] }, []],
   [{ compact_threshold: 9, compaction: { threshold: 8 }, keep_first: 1 }, ["compact_threshold"]],
 ])("of a run alone: %j", async (options, ignored) => {
   expect(await told("/runs", options)).toEqual(ignored);

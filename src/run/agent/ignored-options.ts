@@ -93,6 +93,8 @@ interface AskedRun extends Asked {
   session: string | null;
   /** Number of the run's skills. */
   skills: number;
+  /** Names of its tools; `null`: it may get further ones. */
+  names: ReadonlySet<string> | null;
   /** How often a failed tool call is repeated. */
   tool_retries: number;
 }
@@ -204,8 +206,17 @@ export function ignoredInRun(asked: AskedRun): Warning[] {
         ? [ignored("skill_match", "the run has no skills")]
         : []),
     ...skillKeys(skills),
+    ...unknownTools(asked),
   ];
 }
+
+/** Options that wait for the success of a tool which the run does not have. */
+const unknownTools = ({ given, names }: AskedRun): Warning[] =>
+  ["require_successful_tools", "stop_after_successful_tools"].flatMap((option) => {
+    const unknown = listOf(given[option]).filter((name) => names?.has(String(name)) === false);
+    const message = `${option} names ${unknown.join(", ")}, and the run has no such tool.`;
+    return unknown.length === 0 ? [] : [{ code: "option_ignored", option, message }];
+  });
 
 /** Warnings about skills in the request that name the model for which they are written. */
 function skillKeys(skills: Json | undefined): Warning[] {

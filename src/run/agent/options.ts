@@ -177,6 +177,10 @@ export async function checkedRun(
       model,
       session: session_id,
       skills: found.skills.length,
+      names:
+        found.skills.length > 0 || options.dynamic_tools === true || call.tool_search !== undefined
+          ? null
+          : new Set(tools.map(({ definition }) => definition.name)),
       tools: tools.length + found.skills.length > 0 || options.dynamic_tools === true,
       text: toolFormatOf(call, choice, request.own) === "text",
       tool_retries: options.tool_retries ?? profile.tool_retries,
