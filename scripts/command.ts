@@ -75,12 +75,14 @@ type FlagOptions = NonNullable<NonNullable<Parameters<typeof parseArgs>[0]>["opt
  * @param flags as for `parseArgs` of `node:util`
  * @param exclude pairs of flags of which only one may be given
  * @param need flags that have no effect without another one, by name
+ * @param only the actions (a command's first word) with which a flag has an effect, by its name
  */
 export const defineCommand = <O extends FlagOptions>({
   flags,
   words,
   exclude = [],
   need = {},
+  only = {},
   run,
   ...shown
 }: Omit<Command, "run"> & {
@@ -88,6 +90,7 @@ export const defineCommand = <O extends FlagOptions>({
   words: number;
   exclude?: readonly (readonly [keyof O & string, keyof O & string])[];
   need?: { readonly [Name in keyof O & string]?: keyof O & string };
+  only?: { readonly [Name in keyof O & string]?: readonly string[] };
   run(given: ReturnType<typeof parseFlags<O>>): Promise<number>;
 }): Command => ({
   ...shown,
@@ -100,6 +103,10 @@ export const defineCommand = <O extends FlagOptions>({
     for (const [name, other] of Object.entries<string | undefined>(need))
       if (has.has(name) && other !== undefined && !has.has(other))
         process.stderr.write(`--${name} has no effect without --${other}.\n`);
+    const [action = ""] = given.positionals;
+    for (const [name, actions] of Object.entries<readonly string[] | undefined>(only))
+      if (has.has(name) && actions?.includes(action) === false)
+        process.stderr.write(`--${name} has no effect with ${action}, only with ${actions.join(", ")}.\n`);
     return run(given);
   },
 });

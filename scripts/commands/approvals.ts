@@ -30,6 +30,7 @@ ls without a session asks all active sessions. approve approves exactly the argu
 `,
   flags: { ...SERVER_FLAGS, json: SWITCH, reason: VALUE, "for-session": SWITCH },
   words: 3,
+  only: { reason: ["deny"], "for-session": ["approve"] },
   async run({ values, positionals }) {
     const [name = "ls", session, id] = positionals;
     const lists = name === "ls" && id === undefined;

@@ -54,6 +54,7 @@ stdout, wakes and tool calls on stderr. stop waits half a second for the daemon 
 `,
   flags: FOLLOW_FLAGS,
   words: 3,
+  only: { after: ["tail"] },
   async run({ values, positionals }) {
     const named = Object.keys(ACTIONS).filter((known) => known !== "ls" && known !== "send");
     const hint = `hull daemons ls, send <id> <event>, ${named.join("|")} <id>`;

@@ -90,6 +90,7 @@ the settings of hull.toml. If a step fails, the previous deployment keeps servin
     const secrets = values["secrets-file"];
     const variables = await checkedVariables(config, secrets);
     warnOfVariables(variables, project, result);
+    warnOfBinding(project.config.host_delegate?.binding, config);
     const deployment: Deployment = {
       projectDir: project.dir,
       config: await withWorker(project.dir, config),
@@ -135,6 +136,14 @@ function warnOfVariables(
   const registry = projectModelRegistry(models, packages);
   for (const line of variablesWithoutEffect(variables, registry, namedBy(config)))
     process.stderr.write(`warning: ${line}.\n`);
+}
+
+/** Warns if the settings name a binding that the Worker does not have under any key of its configuration. */
+function warnOfBinding(binding: string | undefined, config: WorkerConfig): void {
+  if (binding === undefined || JSON.stringify(config).includes(JSON.stringify(binding))) return;
+  process.stderr.write(
+    `warning: host_delegate.binding names ${binding}, which the Worker does not have. Add it under [[services]] of a copy of Hull's wrangler.toml, and deploy with --config.\n`,
+  );
 }
 
 /** The result of the deployment, and the remaining steps. */

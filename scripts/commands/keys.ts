@@ -32,6 +32,7 @@ Hull prints a new key once, alone on stdout. A revoked key stops working within 
 `,
   flags: { ...SERVER_FLAGS, tenant: VALUE, scopes: VALUE, name: VALUE, json: SWITCH },
   words: 2,
+  only: { tenant: ["add", "list"], scopes: ["add"], name: ["add"] },
   async run({ values, positionals }) {
     const { id, action } = remoteAction(ACTIONS, positionals, {
       question: "Name an action; revoke also needs the id of a key.",

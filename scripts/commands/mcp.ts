@@ -40,6 +40,7 @@ Hull gets the tokens: it stores them sealed, and renews them.
 `,
   flags: { ...SERVER_FLAGS, port: VALUE, "no-browser": SWITCH, json: SWITCH },
   words: 2,
+  only: { port: ["login"], "no-browser": ["login"] },
   async run({ values, positionals }) {
     const { id, action } = remoteAction(ACTIONS, positionals, {
       question: "Name an action; login and logout also need the name of a server.",

@@ -52,6 +52,7 @@ stdin. stop cancels the current run. rm removes the session with its files.
 `,
   flags: { ...FOLLOW_FLAGS, delivery: VALUE, run: SWITCH },
   words: 3,
+  only: { after: ["tail"], run: ["tail"], delivery: ["send"] },
   async run({ values, positionals }) {
     const usage = {
       question: "Name an action; all but ls need the id of a session, and send also needs the text.",

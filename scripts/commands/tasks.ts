@@ -57,6 +57,7 @@ if it failed. close ends the task and all that it delegated; resume lets a close
 `,
   flags: { ...FOLLOW_FLAGS, timeout: VALUE },
   words: 3,
+  only: { after: ["tail"], timeout: ["wait"] },
   async run({ values, positionals }) {
     const named = Object.keys(ACTIONS).filter((known) => known !== "ls" && known !== "send");
     const hint = `hull tasks ls, send <id> <task>, ${named.join("|")} <id>`;

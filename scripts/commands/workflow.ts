@@ -84,6 +84,13 @@ there are none. explain prints one sentence: what the run does, or why it does n
     timeout: VALUE,
   },
   words: Number.POSITIVE_INFINITY,
+  only: {
+    task: ["run", "fork"],
+    options: ["run"],
+    from: ["fork"],
+    reason: ["cancel"],
+    timeout: ["test"],
+  },
   async run({ values, positionals }) {
     const [name = "", ...paths] = positionals;
     if (name !== "test" && paths[1] !== undefined) throw unexpectedArgument(paths[1]);

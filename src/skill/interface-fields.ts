@@ -79,9 +79,18 @@ export function readRoute(findings: Findings, slot: Slot, own: string): string |
   return undefined;
 }
 
-export function readInputMime(findings: Findings, slot: Slot): string[] {
+/** Types that each skill of text input takes. */
+const TAKEN_AS_TEXT = /^(?:text\/|application\/json$)/;
+
+/** @param read the fields that say what a call sends */
+export function readInputMime(
+  findings: Findings,
+  slot: Slot,
+  read: Partial<Read>,
+  mode: Mode | undefined,
+): string[] {
   const slots = slot.node.kind === "list" ? items(slot.node, slot.path) : [slot];
-  return slots.flatMap((item) => {
+  const types = slots.flatMap((item) => {
     const type = stringOf(item.node)?.trim().toLowerCase() ?? "";
     if (isMediaPattern(type)) return [type];
     findings.error(
@@ -92,6 +101,12 @@ export function readInputMime(findings: Findings, slot: Slot): string[] {
     );
     return [];
   });
+  const input = inputOf({ ...read, input_mime: types }, mode);
+  if (input === "none" || (input === "text" && types.every((type) => TAKEN_AS_TEXT.test(type)))) {
+    const message = `input_mime has no effect with input: ${input}; it limits the types of files.`;
+    findings.info("input_mime_without_file", slot, message, "Set input: file, or remove input_mime.");
+  }
+  return types;
 }
 
 export function readOutputMime(findings: Findings, slot: Slot): string | undefined {

@@ -229,7 +229,7 @@ function readSettings(
       }
       return readToolEnv(findings, at, keys);
     },
-    input_mime: (at) => readInputMime(findings, at),
+    input_mime: (at, read) => readInputMime(findings, at, read, mode),
     input_schema: (at, read) => readSchema(findings, at, read, mode, files),
     output_mime: (at) => readOutputMime(findings, at),
     route: (at) => readRoute(findings, at, own),

@@ -280,6 +280,10 @@ const TABLE: Record<string, [string, string[]][]> = {
   "S6, S110: input, output, method, route": [
     ["input: json", ["error value_not_allowed 4 input"]],
     ["input_mime: [image/png, png]", ["error media_type 4 input_mime[1]"]],
+    ["input_mime: text/csv", ["info input_mime_without_file 4 input_mime"]],
+    ["input: none\ninput_mime: image/png", ["info input_mime_without_file 5 input_mime"]],
+    ["input: text\ninput_mime: [text/csv, application/x-own]", []],
+    ["input: file\ninput_mime: text/csv", []],
     ["output: file", []],
     ["method: TRACE", ["error value_not_allowed 4 method"]],
     ["input_schema: absent.json", ["error file_missing 4 input_schema"]],
