@@ -36,7 +36,8 @@ Usage: hull mcp login <name> [--url URL] [--port N] [--no-browser] [--json]
   --json        print the server's answer
 
 The name is that of a server under [mcp.servers] in hull.toml. Login opens a browser, in which you permit the access. Only the
-Hull gets the tokens: it stores them sealed, and renews them.
+Hull gets the tokens: it stores them sealed, and renews them. list shows "needed" where nobody has logged in yet, and "lost"
+where the server has ended the login: log in again.
 `,
   flags: { ...SERVER_FLAGS, port: VALUE, "no-browser": SWITCH, json: SWITCH },
   words: 2,
@@ -104,8 +105,8 @@ async function list({ server, json }: Wanted): Promise<number> {
   const rows = answer.data.map((entry) => [
     entry.name,
     entry.url,
-    entry.needs_login ? "needed" : SHOWN[entry.login],
-    entry.renewable ? "renewed" : (entry.expires_at ?? ""),
+    entry.needs_login ? (entry.login === "stored" ? "lost" : "needed") : SHOWN[entry.login],
+    entry.needs_login ? "" : entry.renewable ? "renewed" : (entry.expires_at ?? ""),
     entry.failure === null ? "" : `${entry.failed_at ?? ""} ${entry.failure}`.trim(),
   ]);
   return print(json, answer, table([["NAME", "ADDRESS", "LOGIN", "EXPIRES", "LAST FAILURE"], ...rows]));

@@ -18,7 +18,7 @@ Usage: hull upload <dir> [--url URL] [--key KEY] [--json]
   dir        the folder of the skill, which holds its SKILL.md
   --url URL  the Hull to upload to, e.g. https://hull.example.workers.dev (default: $HULL_URL, then the hull dev of this project)
   --key KEY  an API key with the scope publish (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
-  --json     print the server's answer
+  --json     print the server's answer, with all findings in warnings; {diagnostics} if the skill has errors
 
 Hull serves the skill at once, to the tenant of the key only. To replace it, upload the same slug again; hull remove removes it.
 docs/security.md lists the limits of an uploaded skill. Like hull validate, this command runs a skill.ts to read its tools.
@@ -40,13 +40,16 @@ docs/security.md lists the limits of an uploaded skill. Like hull validate, this
     const here = { ...location, providers, workflows: readSkillGraph, uploadedBy: "me" };
     const { skill: assembled, diagnostics: found } = await assembleSkill(files, here);
     const all = [...diagnostics, ...found];
+    const json = values.json === true;
     const base = folder.file.slice(0, -"SKILL.md".length);
     if (assembled === null || all.some(blocksServing)) {
-      printFindings(skill, locations === null ? all : all.map((finding) => locations.pointed(finding, base)));
+      const shown = locations === null ? all : all.map((finding) => locations.pointed(finding, base));
+      if (json) process.stdout.write(`${JSON.stringify({ diagnostics: shown })}\n`);
+      else printFindings(skill, shown);
       process.stderr.write("Nothing was uploaded: the skill has errors.\n");
       return EXIT.failed;
     }
-    printFindings(skill, diagnostics);
+    if (!json) printFindings(skill, diagnostics);
     const { slug, method, route } = assembled.card;
     const server = new AdminClient(url, key);
     const saved = await server.ask(
@@ -55,12 +58,14 @@ docs/security.md lists the limits of an uploaded skill. Like hull validate, this
       { tar: packTar(files), needs: ["warnings", "digest"] },
     );
     // The server knows no folder above the skill's.
-    printFindings(
-      skill,
-      saved.warnings.map((finding) => ({ ...finding, file: `${base}${finding.file}` })),
-    );
+    const warnings = saved.warnings.map((finding) => ({ ...finding, file: `${base}${finding.file}` }));
+    if (json) {
+      process.stdout.write(`${JSON.stringify({ ...saved, warnings: [...diagnostics, ...warnings] })}\n`);
+      return EXIT.ok;
+    }
+    printFindings(skill, warnings);
     const line = `Uploaded ${slug} as ${saved.digest.slice(0, 12)}: ${method} ${new URL(route, url)}`;
-    process.stdout.write(`${values.json === true ? JSON.stringify(saved) : line}\n`);
+    process.stdout.write(`${line}\n`);
     return EXIT.ok;
   },
 });

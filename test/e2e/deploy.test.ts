@@ -75,7 +75,7 @@ test("--dry-run builds with the real wrangler, and prints what a deploy would do
   expect(output).not.toContain("was deployed as");
   // More than a variable holds, for which origins of many bytes are enough.
   const origins = Array.from({ length: 300 }, (_, i) => `https://küche-${i}.example`);
-  const long = `name = "Pantry"\nauth = "none"\nallowed_hosts = ${JSON.stringify(origins.map((origin) => new URL(origin).host))}\n`;
+  const long = `name = "Pantry"\nauth = "none"\nhost_delegate = {binding = "HOST"}\nallowed_hosts = ${JSON.stringify(origins.map((origin) => new URL(origin).host))}\n`;
   await writeFile(join(dir, "hull.toml"), long);
   // The test needs no wrangler to see where the name leads, so any program does.
   await writeFile(join(dir, "wrangler.mjs"), "");
@@ -85,6 +85,7 @@ test("--dry-run builds with the real wrangler, and prints what a deploy would do
   });
   expect(renamed.output).toContain("This project was deployed as kitchen before. pantry is another Worker");
   expect(renamed.output).toContain("--worker kitchen");
+  expect(renamed.output).toContain("host_delegate.binding names HOST, which the Worker does not have.");
   const { vars } = JSON.parse(await readFile(join(dir, ".hull/deploy/pantry/wrangler.json"), "utf8"));
   const count = Number(/^parts:(\d+)$/.exec(vars.HULL_CONFIG)?.[1]);
   const parts = Array.from({ length: count }, (_, i) => vars[`HULL_CONFIG_${i + 1}`]);
@@ -95,11 +96,12 @@ test("--dry-run builds with the real wrangler, and prints what a deploy would do
     "dist/worker.js",
     "own/worker.js",
   );
-  await put(dir, "deployment/wrangler.toml", own);
-  await runHull(["deploy", "--dry-run", "--config", "deployment/wrangler.toml"], {
+  await put(dir, "deployment/wrangler.toml", `${own}\n[[services]]\nbinding = "HOST"\nservice = "host"\n`);
+  const bound = await runHull(["deploy", "--dry-run", "--config", "deployment/wrangler.toml"], {
     cwd: dir,
     env: { HULL_WRANGLER: join(dir, "wrangler.mjs") },
   });
+  expect(bound.output).not.toContain("host_delegate.binding");
   expect(JSON.parse(await readFile(join(dir, ".hull/deploy/hull/wrangler.json"), "utf8"))).toMatchObject({
     main: join(dir, "deployment/own/worker.js"),
     build: { command: "node bin/hull.mjs bundle", cwd: join(dir, "deployment") },

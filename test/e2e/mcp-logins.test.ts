@@ -207,6 +207,7 @@ test("when the login has ended for good, the call says what to do, and so do lis
     needs_login: true,
     failure: expect.stringContaining("invalid_grant"),
   });
+  expect((await command("list")).output).toMatch(/crm +http\S+ +lost +\d{4}-/);
   await hull.printed(/mcp_login_lost/);
   expect(await json(await hull.call("/readyz"))).toMatchObject({ status: "ok", mcp: "mcp_login_needed" });
   expect(await login()).toMatchObject({ code: 0 });

@@ -79,7 +79,8 @@ test("a script is uploaded, runs with its grants, gets a new version, and is rem
   const before = await json(again);
   expect([again.status, before.updated_at]).toEqual([200, before.created_at]);
   write({ "data/note.txt": "?" });
-  expect((await command(["upload", "bounce", "--json"], acme)).output).toContain(`"slug":"bounce"`);
+  const printed = JSON.parse((await command(["upload", "bounce", "--json"], acme)).output);
+  expect(printed).toMatchObject({ slug: "bounce", warnings: [{ level: "warning", field: "tool_env" }] });
   expect(await (await run(acme)).text()).toBe("granted-7//ball?");
 
   expect(await command(["remove", "bounce"], acme)).toMatchObject({ code: 0, output: "Removed bounce.\n" });
@@ -101,6 +102,8 @@ test("files that cannot be uploaded are reported with the reason", async () => {
       expect.stringMatching(/bounce\/SKILL\.md:4:\d error run: .*Nothing was/s),
     ]);
     expect(output).toContain(message);
+    const [first = ""] = (await command(["upload", "bounce", "--json"], key)).output.split("\n");
+    expect(JSON.parse(first)).toMatchObject({ diagnostics: [{ level: "error", file: "SKILL.md" }] });
   }
   write({ "SKILL.md": SKILL });
   expect(await command(["upload", "."], key)).toMatchObject({ code: 3 });

@@ -34,6 +34,23 @@ test.each(["http://mcp.example/mcp", "https://10.0.0.7/mcp", "http://127.0.0.1:9
   },
 );
 
+test("discovery says that a server does not answer, which names its authorization server", async () => {
+  const net = {
+    loopback: false,
+    fetch: async () => {
+      throw new TypeError("connection refused");
+    },
+  };
+  const server = new URL("https://mcp.example/mcp");
+  expect(await discover(net, server, { issuer: null, scope: null })).toEqual({
+    ok: false,
+    final: false,
+    reason: "The MCP server https://mcp.example/mcp cannot be reached.",
+  });
+  const named = await discover(net, server, { issuer: "https://auth.example", scope: null });
+  expect(named).toMatchObject({ reason: "The authorization server https://auth.example cannot be reached." });
+});
+
 /** An answer of a token endpoint. */
 const answer = (status: number, body: object, headers: Record<string, string> = {}) =>
   Response.json(body, { status, headers });

@@ -34,16 +34,18 @@ export async function discover(
   const unasked = endpointFault(server.href, net);
   if (unasked !== null) return refused(unasked);
   const challenge = await challengeOf(net, server);
-  const found = await resourceMetadata(net, server, challenge.metadata);
+  const found = await resourceMetadata(net, server, challenge?.metadata ?? null);
   if (!found.ok) return found;
   const { authorization_servers: named = [], resource, scopes_supported } = found.value ?? {};
   if (issuer !== null && named.length > 0 && !named.some((one) => sameIssuer(one, issuer)))
     return refused(
       `The server names the authorization server ${named[0]}, hull.toml names ${issuer}: Hull uses its client with no other.`,
     );
+  if (challenge === null && issuer === null && named.length === 0)
+    return refused(`The MCP server ${server.href} cannot be reached.`, false);
   const as = await serverMetadata(net, issuer ?? named[0] ?? server.origin);
   if (!as.ok) return as;
-  const wanted = challenge.scope ?? scopes_supported?.join(" ") ?? null;
+  const wanted = challenge?.scope ?? scopes_supported?.join(" ") ?? null;
   const offline = wanted !== null && as.value.scopes_supported?.includes("offline_access") === true;
   const asked =
     offline && !wanted.split(" ").includes("offline_access") ? `${wanted} offline_access` : wanted;
@@ -60,11 +62,11 @@ function withoutFragment(server: URL): string {
   return url.href;
 }
 
-/** What the server's 401 says (RFC 9728, section 5.1; RFC 6750, section 3). */
+/** What the server's 401 says (RFC 9728, section 5.1; RFC 6750, section 3); `null`: it does not answer. */
 async function challengeOf(
   net: OAuthNet,
   server: URL,
-): Promise<{ metadata: string | null; scope: string | null }> {
+): Promise<{ metadata: string | null; scope: string | null } | null> {
   const [protocolVersion] = LEGACY_VERSIONS;
   const clientInfo = { name: "hull", version: HULL_VERSION };
   const params = { protocolVersion, capabilities: {}, clientInfo };
@@ -74,7 +76,8 @@ async function challengeOf(
     body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params }),
   };
   const response = await ask(net, server.href, init).catch(() => null);
-  const header = response?.status === 401 ? (response.headers.get("www-authenticate") ?? "") : "";
+  if (response === null) return null;
+  const header = response.status === 401 ? (response.headers.get("www-authenticate") ?? "") : "";
   const parameter = (name: string): string | null =>
     new RegExp(`(?:^|[\\s,])${name}=(?:"([^"]*)"|([^\\s,]+))`, "i").exec(header)?.slice(1).find(Boolean) ??
     null;
