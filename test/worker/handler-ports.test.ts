@@ -100,7 +100,7 @@ const events = async (
 const dataOf = (told: SseEvent[], name: string): Body[] =>
   told.filter(({ event }) => event === name).map(({ data }) => data);
 
-it("a session lists the artifacts of one call in the order of their creation, and so does its fork", async () => {
+it("a session lists the artifacts of one call in the order of their creation, and so do its fork and a fork of that", async () => {
   const titles = async (session: string): Promise<unknown[]> => {
     const answer = await client.fetch(`/sessions/${session}/artifacts`);
     return (await answer.json<{ data: Body[] }>()).data.map(({ title, versions, place }) => [
@@ -116,6 +116,10 @@ it("a session lists the artifacts of one call in the order of their creation, an
   expect(await titles("drawn")).toEqual(wanted);
   await post("/sessions/drawn/fork", { dst: "redrawn" });
   expect(await titles("redrawn")).toEqual(wanted);
+  await post("/sessions/redrawn/runs", { prompt: "go", options });
+  await post("/sessions/redrawn/fork", { dst: "thrice" });
+  const twice = wanted.map(([id, versions]) => [id, 2 * Number(versions), undefined]);
+  expect([await titles("redrawn"), await titles("thrice")]).toEqual([twice, twice]);
 });
 
 describe("a secret", () => {

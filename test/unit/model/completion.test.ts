@@ -34,7 +34,7 @@ function complete(
     // Whose parameters the endpoint takes.
     protocol === "ollama-generate" ? "ollama" : "openai-chat",
     "m",
-    {},
+    { thinking: true },
     { url: `${fake.url}/v1/chat/completions`, completion_url, headers: { authorization: "Bearer k" } },
   );
   const chat: ModelRequest = {
@@ -132,6 +132,27 @@ test("a chat asks where there is no such endpoint, or where it takes no request 
   ]);
   expect(JSON.stringify(fake.requests[2]?.body)).toContain("fill the gap");
 });
+
+test.each(["completions", "ollama-generate"] as const)(
+  "%s: what it has no place for is told",
+  async (protocol) => {
+    fake.script([{ text: "x" }]);
+    const asked = {
+      completion: { prefix: "a", system: "Be terse." },
+      prefill: "b",
+      thinking: { mode: "enabled" as const },
+    };
+    const { warnings = [] } = await complete(protocol, asked, false, []);
+    const lost = warnings.filter(({ code }) => code === "option_ignored");
+    // The provider's chat takes no prefill either, which is told first.
+    expect(lost.map(({ option }) => option).toSorted()).toEqual(["prefill", "system", "thinking"]);
+    expect(lost.map(({ message }) => message)).toContain(
+      "openai/m: system was left out, since this provider completes the text without a conversation.",
+    );
+    expect(fake.requests.map(({ path }) => path)).toEqual([ENDPOINTS[protocol]]);
+    expect(JSON.stringify(fake.requests)).not.toContain("Be terse.");
+  },
+);
 
 test("a failure that may pass is retried at the same endpoint", async () => {
   fake.script([{ status: 503 }, { text: "x" }]);
