@@ -87,6 +87,30 @@ test("files are written, read, edited, listed and searched without a process, an
   expect(result.status).toBe("done");
 });
 
+test("Edit changes nothing but the text, and keeps no file of another encoding from its own bytes", async () => {
+  const { texts } = await run([
+    [bash("printf '\\xef\\xbb\\xbfone\\ntwo\\n' > marked.csv; printf 'gr\\xfcn\\none\\n' > latin.txt")],
+    [call("Edit", { file_path: "marked.csv", old_string: "one", new_string: "1" })],
+    [call("Edit", { file_path: "latin.txt", old_string: "one", new_string: "1" })],
+    [bash("od -An -tx1 marked.csv latin.txt | tr -d '\\n' | xargs")],
+  ]);
+  expect(texts[1]).toContain("1 place");
+  expect(texts[2]).toContain("latin.txt is not UTF-8 text");
+  expect(texts[3]).toBe("ef bb bf 31 0a 74 77 6f 0a 67 72 fc 6e 0a 6f 6e 65 0a");
+});
+
+test("a name in another form of Unicode is the same file, and one that a command made is explained", async () => {
+  const { texts } = await run([
+    [call("Write", { file_path: "cafe\u0301.txt", content: "one" })],
+    [call("Read", { file_path: "caf\u00e9.txt" }), call("Glob", { pattern: "cafe\u0301*" })],
+    [bash("touch $'e\\xcc\\x81' $'a\\\\b' $'x\\xff'; cat $'caf\\xc3\\xa9.txt'")],
+  ]);
+  expect(texts.slice(1, 3)).toEqual(["     1\tone", "caf\u00e9.txt"]);
+  expect(texts[3]).toContain('"e\u0301" (bad_path: it is not in Unicode\'s form NFC; rename it)');
+  expect(texts[3]).toContain('"a\\\\b" (bad_path: it has a backslash; rename it)');
+  expect(texts[3]).toContain('"x\ufffd" (bad_path: it is not UTF-8; rename it)');
+});
+
 test("Write refuses a file that no session keeps, which the next command would take away", async () => {
   const { texts } = await run([
     [call("Write", { file_path: "node_modules/a.js", content: "one" })],

@@ -30,7 +30,7 @@ const digestOf = async (answer: Response): Promise<string> =>
 beforeAll(async () => {
   await local.publish({
     lone: mockSkill("lone"),
-    pack: { "SKILL.md": mockSkill("pack"), "scripts/a.sh": "echo a\n" },
+    pack: { "SKILL.md": mockSkill("pack"), "scripts/a.sh": "echo a\n", "e\u0301.md": "E" },
   });
 });
 
@@ -47,9 +47,11 @@ it("the index names each skill with the digest of what its address answers", asy
   for (const { url, digest } of entries) expect(await digestOf(await local.fetch(url))).toBe(digest);
   const zip = await (await local.fetch(entries[1]?.url ?? "")).arrayBuffer();
   const files = await readZip(new Uint8Array(zip), { max_bytes: 10_000, max_entries: 10 });
-  expect(files.map(({ path }) => path)).toEqual(["SKILL.md", "scripts/a.sh"]);
+  expect(files.map(({ path }) => path)).toEqual(["SKILL.md", "e\u0301.md", "scripts/a.sh"]);
   const script = await local.fetch("/.well-known/agent-skills/pack/scripts/a.sh");
   expect(await script.text()).toBe("echo a\n");
+  for (const name of ["%C3%A9.md", "e%CC%81.md"])
+    expect(await (await local.fetch(`/.well-known/agent-skills/pack/${name}`)).text()).toBe("E");
   const tag = answer.headers.get("etag") ?? "";
   expect((await local.fetch(INDEX, { headers: { "if-none-match": tag } })).status).toBe(304);
 });

@@ -166,7 +166,8 @@ function admits(glob: string, text: string): boolean {
 
 /** Whether a glob matches an argument as it is written, or as the path to which it leads. */
 const reaches = (glob: string, text: string): boolean =>
-  nameMatches(glob, text) || (glob.includes("/") && nameMatches(glob, normalised(text)));
+  [text, text.normalize("NFC")].some((form) => nameMatches(glob, form)) ||
+  (glob.includes("/") && nameMatches(glob, normalised(text)));
 
 /**
  * The value under the whole key, and the value that its dots lead to: both, so that neither can hide the other. A
@@ -337,10 +338,13 @@ function pathArguments(schema: Json | undefined, args: JsonObject): string[] {
   });
 }
 
-/** Removes `.` and `..`. A path that leaves the workspace keeps its leading `..` or `/`. */
+/**
+ * Removes `.` and `..`; the rest is in Unicode's form NFC, as are all files of a workspace. A path that leaves the
+ * workspace keeps its leading `..` or `/`.
+ */
 export function normalised(path: string): string {
   const parts: string[] = [];
-  for (const part of path.split("/")) {
+  for (const part of path.normalize("NFC").split("/")) {
     if (part === "" || part === ".") continue;
     if (part === ".." && parts.length > 0 && parts.at(-1) !== "..") parts.pop();
     else parts.push(part);

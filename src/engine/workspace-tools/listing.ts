@@ -51,7 +51,7 @@ export function globFilter(
   glob: string,
   anywhere: boolean,
 ): { ok: true; matches: (path: string) => boolean } | { ok: false; reason: string } {
-  const globs = expandBraces(glob.replace(/^\.\//, ""));
+  const globs = expandBraces(glob.normalize("NFC").replace(/^\.\//, ""));
   if (globs === null) return { ok: false, reason: "its braces stand for too many globs" };
   const whole = globs.map((one) => fileGlob(anywhere && !one.includes("/") ? `**/${one}` : one));
   return { ok: true, matches: (path) => whole.some((one) => matches(one, path)) };

@@ -5,6 +5,7 @@
 import { PUBLIC_CALLER } from "../../auth/caller.ts";
 import { sha256, wellFormedJson } from "../../bytes.ts";
 import { SkillNotFound, Unauthenticated } from "../../errors/request.ts";
+import { namedFile } from "../../skill/file-lookup.ts";
 import type { Card, JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import { mediaTypeOf } from "../../skill/media.ts";
 import { noneMatch } from "../conditional.ts";
@@ -82,9 +83,9 @@ export async function getDiscoveryFile(
   { slug = "", path = "" }: Params,
 ): Promise<Response> {
   const { record } = await found(context, slug);
-  const file = record.files.find((known) => known.path === path);
-  const bytes = file === undefined ? null : await context.deployment.registry.file(record, file);
-  if (file === undefined || bytes === null) throw new SkillNotFound({ id: `${slug}/${path}` });
+  const file = namedFile(path, record.files);
+  const bytes = file === null ? null : await context.deployment.registry.file(record, file);
+  if (file === null || bytes === null) throw new SkillNotFound({ id: `${slug}/${path}` });
   const headers = {
     "content-type": mediaTypeOf(path),
     "cache-control": "no-cache",

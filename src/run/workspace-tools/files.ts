@@ -1,6 +1,6 @@
 /** `Read`, `Write`, `Edit`, `Glob` and `Grep` on the run's workspace and its skills' folders, without a process. */
 
-import { toBase64, utf8 } from "../../bytes.ts";
+import { toBase64, utf8, utf8OrNull } from "../../bytes.ts";
 import type { Part } from "../../engine/messages.ts";
 import { MAX_READ_LINES } from "../../engine/workspace-tools/definitions.ts";
 import { type Edited, edited } from "../../engine/workspace-tools/edit.ts";
@@ -223,7 +223,9 @@ export class FileTools {
       return done(`${given} was changed when the call was interrupted, and was not changed again.`);
     if (file.size > MAX_TEXT_BYTES)
       return failed(`${given} has ${file.size} bytes, more than Edit takes. Use Bash with sed.`);
-    const text = fileText(await this.#bytes(this.#readable(file)), "text/plain");
+    const bytes = await this.#bytes(this.#readable(file));
+    // Everything but the replaced text stays as it is, bytes of another encoding and a byte order mark among it.
+    const text = bytes.includes(0) ? null : utf8OrNull(bytes);
     if (text === null) return failed(`${given} is not UTF-8 text. Use a program, with Bash.`);
     const change = changed(text);
     if ("fault" in change) return failed(`${given}: ${change.fault}`);
@@ -344,7 +346,7 @@ export class FileTools {
       return (await skills.below(folder)).map((file) => ({
         ...file,
         shown: `${folders.skills}/${file.path}`,
-        path: folder === "" ? file.path : file.path.slice(folder.length + 1),
+        path: file.path.normalize("NFC").slice(folder === "" ? 0 : folder.length + 1),
         modified_at: 0,
       }));
     }

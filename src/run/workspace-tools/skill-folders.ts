@@ -70,7 +70,7 @@ export class SkillFolders {
   /** All files below a folder; `""`: of all skills. */
   async below(path: string): Promise<FoundFile[]> {
     const all = (await this.all()).flatMap((folder) => folder.files.map((file) => foundFile(folder, file)));
-    return path === "" ? all : all.filter((file) => file.path.startsWith(`${path}/`));
+    return path === "" ? all : all.filter((file) => file.path.normalize("NFC").startsWith(`${path}/`));
   }
 
   /** The folders that the runner needs. */

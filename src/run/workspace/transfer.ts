@@ -16,11 +16,11 @@ import {
 } from "../../tool/protocol.ts";
 import type { WorkspaceSource } from "../../tool/runner-client.ts";
 import type { ToolWorkspace } from "../../tool/with-workspace.ts";
+import { pathFault } from "../../tool/workspace-path.ts";
 import {
   allContents,
   BYTES_AT_ONCE,
   type FileChange,
-  type Refusal,
   SMALL_BYTES,
   type SmallContent,
   type WorkspaceAccess,
@@ -66,7 +66,15 @@ async function* contentFrames(
 /** A change that the session did not apply, and why. */
 interface NotKept {
   path: string;
-  why: Extract<WorkspaceChange, { kind: "refused" }>["reason"] | Refusal["refused"];
+  why: string;
+}
+
+type Refused = Extract<WorkspaceChange, { kind: "refused" }>;
+
+/** Says what is wrong with a path: it may look like one that is fine, as names of macOS in Unicode's form NFD do. */
+function whyRefused({ path, reason }: Refused): string {
+  if (reason !== "bad_path") return reason;
+  return `bad_path: it ${pathFault(path) ?? "is not UTF-8"}; rename it`;
 }
 
 /** A change as the runner reports it. `executable`: `null`: the file keeps its flag. */
@@ -107,7 +115,7 @@ export class IncomingChanges {
   async change(change: Incoming): Promise<void> {
     await this.#arrived();
     const { path } = change;
-    if (change.kind === "refused") this.#notKept.push({ path, why: change.reason });
+    if (change.kind === "refused") this.#notKept.push({ path, why: whyRefused(change) });
     else if (change.kind === "delete") this.#changes.push({ kind: "delete", path, expected: null });
     else await this.#begin({ ...change, key: null, expected: null });
   }

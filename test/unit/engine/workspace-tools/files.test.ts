@@ -16,6 +16,7 @@ test.each([
   ["a.txt", "", { in: "work", path: "a.txt" }],
   ["./a/../b.txt", "", { in: "work", path: "b.txt" }],
   ["b.txt", "sub", { in: "work", path: "sub/b.txt" }],
+  ["cafe\u0301/e\u0301", "", { in: "work", path: "caf\u00e9/\u00e9" }],
   ["../b.txt", "sub", { in: "work", path: "b.txt" }],
   [".", "", { in: "work", path: "" }],
   ["/s/workspaces/1/files/x", "", { in: "work", path: "x" }],
