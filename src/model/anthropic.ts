@@ -26,6 +26,7 @@ import type {
   ToolResultMessage,
 } from "../engine/messages.ts";
 import { BadEncoding, UnsupportedMediaType } from "../errors/request.ts";
+import { withSentDigits } from "../skill/exact-json.ts";
 import { isObject, objectOf, present, textsIn } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { isTextType } from "../skill/media.ts";
@@ -283,7 +284,7 @@ function wireBlock(block: Block, { provider, sendableId, searches }: Addressee):
           type: "tool_use",
           id: sendableId(block.id),
           name: sendableName(block.name),
-          input: block.arguments ?? {},
+          input: withSentDigits(block.arguments ?? {}, block.raw),
         },
       ];
     case "opaque":

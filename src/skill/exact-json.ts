@@ -40,8 +40,17 @@ export function exactJson(
   text: string,
   pick: (sent: Json) => Json | undefined = (sent) => sent,
 ): string {
+  return wellFormedJson(withSentDigits(value, text, pick));
+}
+
+/** The same as a value that `JSON.stringify` writes so. */
+export function withSentDigits(
+  value: Json,
+  text: string,
+  pick: (sent: Json) => Json | undefined = (sent) => sent,
+): Json {
   const sent = MAY_LOSE.test(text) ? parsedJson(text, withDigits) : undefined;
-  return wellFormedJson(sent === undefined ? value : asSent(value, pick(sent)));
+  return sent === undefined ? value : asSent(value, pick(sent));
 }
 
 /** A reviver for `JSON.parse`, which passes the source of a number: one that a double would change keeps it. */

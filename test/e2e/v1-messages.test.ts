@@ -33,6 +33,18 @@ const sent = (n = 0): Record<string, unknown> => ({ ...fake.requests[n]?.body })
 const texts = ({ content }: Anthropic.Message): string =>
   content.map((block) => (block.type === "text" ? block.text : "")).join("");
 
+test("arguments from a provider of another protocol keep the digits of their numbers in a stream", async () => {
+  const raw = '{"city":12345678901234567890}';
+  fake.script([{ tool_calls: [{ name: "weather", arguments: raw }] }]);
+  const stream = client.messages.stream({ ...ask, model: GPT, tools: [WEATHER] });
+  const pieces = await Array.fromAsync(stream, (event) =>
+    event.type === "content_block_delta" && event.delta.type === "input_json_delta"
+      ? event.delta.partial_json
+      : "",
+  );
+  expect(pieces.join("")).toBe(raw);
+});
+
 describe("an Anthropic model gets the client's own request", () => {
   test("a character that its server cuts in two comes whole", async () => {
     const event = (data: { type: string; [key: string]: unknown }) =>

@@ -13,7 +13,7 @@ import {
   toolCallIds,
 } from "../messages.ts";
 import type { RunStatus } from "../run-status.ts";
-import { parseTextTurn, type TextCall } from "../text-tools/parse.ts";
+import { parseTextTurn, type TextCall, writtenArguments } from "../text-tools/parse.ts";
 import type { SearchTool } from "./calls.ts";
 import type { AgentRecordBody, Feedback, ModelCost } from "./records.ts";
 import { READ_SKILL_RESOURCE } from "./skill-resource.ts";
@@ -255,11 +255,12 @@ function writtenCalls({ iterations }: RunState, visible: readonly Message[]) {
     if (calls.length === 0) return [];
     const taken = new Set(toolCallIds(visible));
     let n = 0;
-    return calls.map(({ name, arguments: args }) => {
+    return calls.map((call) => {
       do n++;
       while (taken.has(`call_${iterations}_${n}`));
       const id = `call_${iterations}_${n}`;
-      return { type: "tool_call", id, name, arguments: args, raw: JSON.stringify(args) };
+      const { name, arguments: args } = call;
+      return { type: "tool_call", id, name, arguments: args, raw: writtenArguments(call) };
     });
   };
 }

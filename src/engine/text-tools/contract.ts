@@ -1,4 +1,5 @@
 /** Tools for models without a native channel: how the system text describes them, and how results go back. Pure. */
+import { exactJson } from "../../skill/exact-json.ts";
 import { objectOf } from "../../skill/json.ts";
 import type { Json } from "../../skill/manifest.ts";
 import type { Message, ToolDefinition, ToolResultMessage } from "../messages.ts";
@@ -101,8 +102,8 @@ export function asTextFormat(messages: readonly Message[]): Message[] {
     const written = message.content.flatMap((block) => {
       if (block.type === "output_text") return [block.text];
       if (block.type !== "tool_call") return [];
-      const call = JSON.stringify({ name: block.name, arguments: block.arguments ?? {} });
-      return [`<tool_call>${call}</tool_call>`];
+      const given = exactJson(block.arguments ?? {}, block.raw);
+      return [`<tool_call>{"name":${JSON.stringify(block.name)},"arguments":${given}}</tool_call>`];
     });
     return { role: "assistant", content: [{ type: "output_text", text: written.join("\n") }] };
   });

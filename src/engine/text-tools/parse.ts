@@ -1,6 +1,7 @@
 /** Reads tool calls from a model's text. Pure; time grows with the text's length. */
 
 import { firstOf, firstWords } from "../../cut.ts";
+import { exactJson } from "../../skill/exact-json.ts";
 import { isObject } from "../../skill/json.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
@@ -15,6 +16,22 @@ const MAX_IN_VAIN = 16 * MAX_TURN_CHARACTERS;
 export interface TextCall {
   name: string;
   arguments: JsonObject;
+  /** The arguments as JSON, if a number of theirs has more digits than JavaScript keeps. */
+  raw?: string;
+}
+
+/** The arguments as JSON, with all digits. */
+export const writtenArguments = ({ arguments: args, raw }: TextCall): string => raw ?? JSON.stringify(args);
+
+/** @param text of which the arguments are the part that `pick` finds */
+function textCall(
+  name: string,
+  args: JsonObject,
+  text: string,
+  pick: (sent: Json) => Json | undefined,
+): TextCall {
+  const raw = exactJson(args, text, pick);
+  return raw === JSON.stringify(args) ? { name, arguments: args } : { name, arguments: args, raw };
 }
 
 interface TextTurn {
@@ -112,7 +129,7 @@ function readElement(
   const unfenced = inner.replace(/^```(?:json)?\s*\n?/, "").replace(/\n?```$/, "");
   const fenced = unfenced === inner ? {} : { violation: "a tool_call element held a code fence" };
   const value = parsedJson(unfenced);
-  const call = value === undefined ? null : callOf(value);
+  const call = value === undefined ? null : callOf(value, unfenced);
   if (call !== null) return { call, ...fenced };
   const written = functionForm(unfenced, 0, tools);
   if (written !== null && written.end >= unfenced.length) {
@@ -133,7 +150,7 @@ function looseCalls(text: string, tools: readonly string[]): Piece[] {
 function bareObject(text: string, tools: readonly string[]): Piece | null {
   const whole = text.trim();
   const value = whole.startsWith("{") ? parsedJson(whole) : undefined;
-  const call = value === undefined ? null : callOf(value);
+  const call = value === undefined ? null : callOf(value, whole);
   if (call === null || !tools.includes(call.name) || !hasArguments(value)) return null;
   const start = text.indexOf(whole);
   const violation = "a call was written bare in place of a tool_call element";
@@ -152,7 +169,7 @@ function fencedCalls(text: string, tools: readonly string[]): Piece[] {
 
 function fencedCall(inner: string, tools: readonly string[]): TextCall | null {
   const value = parsedJson(inner);
-  const call = value === undefined ? null : callOf(value);
+  const call = value === undefined ? null : callOf(value, inner);
   if (call !== null) return tools.includes(call.name) ? call : null;
   const written = functionForm(inner, 0, tools);
   return written?.end === inner.length ? written.call : null;
@@ -200,7 +217,8 @@ function functionForm(
   const value = end === null ? undefined : parsedLiteral(text.slice(at, end));
   const close = end === null ? null : /^\s*\)/.exec(text.slice(end, end + 20));
   if (end === null || close === null || !isObject(value)) return null;
-  return { call: { name, arguments: value }, end: end + close[0].length };
+  const call = textCall(name, value, text.slice(at, end), (sent) => sent);
+  return { call, end: end + close[0].length };
 }
 
 /** @param text begins with a bracket and ends with the one that closes it, so all of its strings end */
@@ -216,12 +234,18 @@ function parsedLiteral(text: string): Json | undefined {
   );
 }
 
-function callOf(value: Json): TextCall | null {
+/** @param text JSON of the value */
+function callOf(value: Json, text: string): TextCall | null {
   if (!isObject(value) || typeof value.name !== "string") return null;
-  const given = value.arguments ?? value.parameters ?? {};
+  const given = argumentsIn(value);
   const args = typeof given === "string" ? parsedJson(given) : given;
-  return isObject(args) ? { name: value.name, arguments: args } : null;
+  if (!isObject(args)) return null;
+  return typeof given === "string"
+    ? textCall(value.name, args, given, (sent) => sent)
+    : textCall(value.name, args, text, (sent) => (isObject(sent) ? argumentsIn(sent) : undefined));
 }
+
+const argumentsIn = (call: JsonObject): Json => call.arguments ?? call.parameters ?? {};
 
 /** Whether it is clearly a call: an answer may have a name, too. */
 const hasArguments = (value: Json | undefined): boolean =>
@@ -263,7 +287,7 @@ function canonicalTurn(
       ? []
       : [calls.length > 0 && response === null ? `<assistant_prose>${said}</assistant_prose>` : said]),
     ...calls.map(
-      (call) => `${OPEN}${JSON.stringify({ name: call.name, arguments: call.arguments })}${CLOSE}`,
+      (call) => `${OPEN}{"name":${JSON.stringify(call.name)},"arguments":${writtenArguments(call)}}${CLOSE}`,
     ),
     ...(done === null ? [] : [`<done>${done}</done>`]),
   ];

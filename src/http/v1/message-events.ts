@@ -14,6 +14,7 @@ import { anthropicStop } from "../../llm/stop-words.ts";
 import { type JoinedText, joined } from "../../model/whole-characters.ts";
 import type { Sink } from "../../model/wire.ts";
 import { DeltaText, textOf } from "../../run/delta.ts";
+import { exactJson } from "../../skill/exact-json.ts";
 import { isObject, objectOf } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
@@ -128,9 +129,10 @@ export class MessageEvents {
   #whole(block: Block, as?: "redacted_thinking"): void {
     const shown = objectOf(wireBlock(block));
     if (as !== undefined) this.#start({ type: as, data: shown.signature ?? "" });
-    else if (shown.type === "tool_use") {
+    else if (block.type === "tool_call") {
       this.#start({ ...shown, input: {} });
-      this.#delta({ type: "input_json_delta", partial_json: JSON.stringify(shown.input) });
+      const partial_json = exactJson(shown.input ?? {}, block.raw);
+      this.#delta({ type: "input_json_delta", partial_json });
     } else if (shown.type === "text") {
       this.#start({ ...shown, text: "" });
       this.#delta({ type: "text_delta", text: shown.text ?? "" });

@@ -65,6 +65,17 @@ describe("tool calls in text", () => {
     expect(errors.join()).toContain("{broken");
   });
 
+  it.each([
+    '<tool_call>{"name":"run","arguments":{"id":12345678901234567890}}</tool_call>',
+    '<tool_call>{"name":"run","arguments":"{\\"id\\":12345678901234567890}"}</tool_call>',
+    'run({"id": 12345678901234567890})',
+  ])("a number keeps its digits: %s", (text) => {
+    const { calls, canonical } = parseTextTurn(text, TOOLS);
+    const raw = '{"id":12345678901234567890}';
+    expect(calls).toEqual([{ name: "run", arguments: JSON.parse(raw), raw }]);
+    expect(canonical).toContain(`"arguments":${raw}`);
+  });
+
   it("an unreadable call does not change the next one", () => {
     const good = '<tool_call>{"name":"run","arguments":{}}</tool_call>';
     const { calls, errors } = parseTextTurn(

@@ -86,6 +86,8 @@ test("a call's arguments keep the digits of their numbers, streamed and whole", 
   ] as const) {
     const turn = anthropic.parse(answer, TARGET, callIdSource([]), sent);
     expect(turn.blocks.at(-1)).toMatchObject({ type: "tool_call", raw, arguments: JSON.parse(raw) });
+    const back = body(request([user("x"), { role: "assistant", content: turn.blocks }]));
+    expect(JSON.stringify(back)).toContain(`"input":${raw}`);
   }
 });
 
