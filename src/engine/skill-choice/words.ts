@@ -96,7 +96,7 @@ export function distinctWords(text: string): string[] {
 const meansWordFiles = (text: string): boolean =>
   (text.includes("ord ") || text.includes("Word")) && WORD_FILES.some((form) => form.test(text));
 
-const WORD = /[\p{L}\p{N}]+(?:[-_'’][\p{L}\p{N}]+)*/gu;
+const WORD = /[\p{L}\p{N}][\p{L}\p{M}\p{N}]*(?:[-_'’][\p{L}\p{M}\p{N}]+)*/gu;
 const WORD_FILES = [
   /\bword (?:doc|file|document|format|report|letter|memo)/i,
   /\bMicrosoft Word\b|\bin Word\b|\bWord's\b/,

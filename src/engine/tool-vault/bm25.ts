@@ -12,10 +12,34 @@ export interface WordIndex {
   averageLength: number;
 }
 
-/** Lower-cased runs of letters and digits: `open_file` is two words. */
+/**
+ * Lower-cased runs of letters and digits: `open_file` is two words. Scripts without blanks between words give pairs of
+ * neighbouring characters, as usual for BM25 in these languages.
+ */
 export function wordsOf(text: string): string[] {
-  return text.toLowerCase().match(/[\p{Alphabetic}\p{N}]+/gu) ?? [];
+  const words =
+    text
+      .normalize("NFC")
+      .toLowerCase()
+      .match(/[\p{Alphabetic}\p{M}\p{N}]+/gu) ?? [];
+  return UNSPACED.test(text) ? words.flatMap(withPairs) : words;
 }
+
+/** The pairs alone. */
+export const pairsIn = (text: string): string[] =>
+  UNSPACED.test(text) ? wordsOf(text).filter((word) => UNSPACED.test(word)) : [];
+
+const SCRIPTS = "\\p{scx=Han}\\p{scx=Hira}\\p{scx=Kana}\\p{scx=Thai}\\p{scx=Laoo}\\p{scx=Khmr}\\p{scx=Mymr}";
+const UNSPACED = new RegExp(`[${SCRIPTS}]`, "u");
+const PIECES = new RegExp(`[${SCRIPTS}]+|[^${SCRIPTS}]+`, "gu");
+
+const withPairs = (word: string): string[] =>
+  (word.match(PIECES) ?? []).flatMap((piece) => {
+    const characters = Array.from(piece);
+    return characters.length < 3 || !UNSPACED.test(piece)
+      ? [piece]
+      : characters.slice(1).map((character, before) => `${characters[before]}${character}`);
+  });
 
 /** Costs time in proportion to the number of words. */
 export const indexWords = (documents: readonly string[]): WordIndex => indexTokens(documents.map(wordsOf));

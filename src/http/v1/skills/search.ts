@@ -1,6 +1,6 @@
 /** `GET /v1/skills?query=&top_k=`: stored skills, ranked by the words that they share with a text. */
 import { significantWords } from "../../../engine/skill-choice/words.ts";
-import { indexTokens, wordScores, wordsOf } from "../../../engine/tool-vault/bm25.ts";
+import { indexTokens, pairsIn, wordScores, wordsOf } from "../../../engine/tool-vault/bm25.ts";
 import { BadRequest } from "../../../errors/request.ts";
 import { type StoredSkill, skillsWithWords } from "../../../registry/stored-skills/rows.ts";
 import type { RequestContext } from "../../context.ts";
@@ -18,9 +18,9 @@ export async function searchedSkills(context: RequestContext, query: string): Pr
   if (query.length > MAX_QUERY) {
     throw new BadRequest({ detail: `query may have at most ${MAX_QUERY} characters.`, param: "query" });
   }
-  const significant = significantWords(query);
+  const significant = textWords(query);
   // A query that has only words such as "task" and "write" means them.
-  const [wanted, read] = significant.length > 0 ? [significant, significantWords] : [wordsOf(query), wordsOf];
+  const [wanted, read] = significant.length > 0 ? [significant, textWords] : [wordsOf(query), wordsOf];
   const found = await skillsWithWords(context, [...new Set([...wordsOf(query), ...wanted])]);
   const documents = found.map(({ name, label, description }) =>
     read(`${name} ${name} ${label ?? ""} ${description}`),
@@ -33,3 +33,5 @@ export async function searchedSkills(context: RequestContext, query: string): Pr
     .slice(0, top)
     .map(({ skill }) => skill);
 }
+
+const textWords = (text: string): string[] => [...significantWords(text), ...pairsIn(text)];

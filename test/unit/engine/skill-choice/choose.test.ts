@@ -46,6 +46,13 @@ test.each([
   expect(chosen(prompt)).toBe(wanted);
 });
 
+test("a word of Hindi is no set of its consonants, which every description has", () => {
+  const own = [skill("mausam", "मौसम का हाल बताता है"), skill("mail", "ई-मेल भेजता है"), ...skills];
+  expect(chooseSkills(own, indexSkills(own), "मुझे एक कविता सुनाओ", []).candidates).toEqual([]);
+  const choice = chooseSkills(own, indexSkills(own), "कल मौसम का हाल क्या है", []);
+  expect(choice.candidates[0]?.name).toBe("mausam");
+});
+
 test("the words of a name describe its purpose, however common they are", () => {
   const own = [
     skill("code-review", "Comments on changes, file by file"),

@@ -33,6 +33,13 @@ test("words: lower case, split at what is neither letter nor digit, nothing else
   ]);
 });
 
+test("words of scripts without blanks are pairs of characters; marks belong to their letters", () => {
+  expect(wordsOf("查询天气、CSV文件变换")).toEqual(["查询", "询天", "天气", "csv", "文件", "件变", "变换"]);
+  expect(wordsOf("cafe\u0301 हिन्दी")).toEqual(["caf\u00e9", "हिन्दी"]);
+  const tools = [deferred("a", "查询城市的天气预报"), deferred("b", "发送电子邮件")];
+  expect(byWords(tools, "明天天气怎么样")).toEqual(["a"]);
+});
+
 const byWords = (tools: readonly ToolDefinition[], query: string) =>
   new ToolSet(tools, []).byWords(query, undefined);
 function byPattern(tools: readonly ToolDefinition[], source: string): string[] | null {
