@@ -6,6 +6,7 @@ import type { BuildResult } from "../build/build.ts";
 import { printSomeDiagnostics } from "../build/print.ts";
 import type { RootedDiagnostic } from "../build/roots.ts";
 import type { BuiltSkill } from "../build/skill.ts";
+import { fitting } from "../terminal-columns.ts";
 
 /** The most skills, and findings, to list; if there are more, a count follows. */
 const MAX_LISTED = 30;
@@ -78,8 +79,7 @@ export function skillLines(
 export function oneLine(text: string, columns: number | undefined): string {
   const line = text.trimEnd().replace(/(?<!\s)\s*\n\s*/g, " ");
   const width = Math.max(columns || USUAL_WIDTH, 20);
-  const characters = Array.from(line);
-  return characters.length <= width ? line : `${characters.slice(0, width - 1).join("")}…`;
+  return fitting(line, width);
 }
 
 /**
