@@ -222,3 +222,19 @@ export function wellFormedJson(value: unknown): string {
   if (!text.includes("\\ud")) return text;
   return text.replace(/\\(?:ud[89a-f][0-9a-f]{2}|.)/g, (found) => (found.length === 6 ? "\\ufffd" : found));
 }
+
+/**
+ * Characters that change the order of the text around them, or that nobody sees. JSON shows them as escapes: otherwise a
+ * person could approve an argument that reads as another one.
+ */
+const HIDDEN = /[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e007f}]/gu;
+
+/** JSON that shows each of its characters. @param indent spaces per level; none: on one line */
+export function jsonShown(value: unknown, indent = 0): string {
+  const escaped = (character: string): string =>
+    character
+      .split("")
+      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
+      .join("");
+  return (JSON.stringify(value, null, indent) ?? "").replace(HIDDEN, escaped);
+}

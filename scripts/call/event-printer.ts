@@ -1,4 +1,5 @@
 /** Shows the events of a run: text on stdout; actions of tools and other facts for people on stderr. */
+import { jsonShown } from "../../src/bytes.ts";
 import type { EventData } from "../../typed/client/api.d.ts";
 import { terminalText, writeError } from "../terminal-text.ts";
 
@@ -55,12 +56,12 @@ const NOTES: Record<keyof EventData, Note | null> = {
   stderr: null,
   round: ({ restarted, round }) =>
     restarted === true ? `↻ round ${round} begins again: ignore its text above` : null,
-  tool_call: (value) => `→ ${value.name}(${JSON.stringify(value.arguments)})`,
+  tool_call: (value) => `→ ${value.name}(${jsonShown(value.arguments)})`,
   tool_output: null,
   tool_result: ({ ok, code, duration_ms }) => `← ${ok ? "ok" : code} ${duration_ms} ms`,
   artifact: ({ type, title, version }) => `+ ${type} ${JSON.stringify(title)}, version ${version}`,
   approval_request: (value) =>
-    `? ${value.tool}(${JSON.stringify(value.arguments)}) waits for approval ${value.id}`,
+    `? ${value.tool}(${jsonShown(value.arguments)}) waits for approval ${value.id}`,
   skill_matched: null,
   skill_activated: null,
   skill_deactivated: null,

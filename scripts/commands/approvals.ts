@@ -1,4 +1,5 @@
 /** `hull approvals`: the calls of tools that wait for a decision. */
+import { jsonShown } from "../../src/bytes.ts";
 import type { Approvals } from "../../typed/client/api.d.ts";
 import { type AdminClient, SERVER_FLAGS, serverOf } from "../admin-client.ts";
 import { decide } from "../agent-run.ts";
@@ -56,7 +57,7 @@ ls without a session asks all active sessions. approve approves exactly the argu
     const scope = values["for-session"] === true && decision === "approve" ? "session" : undefined;
     await decide(server, session, approval, { decision, scope, reason: values.reason });
     const done = decision === "approve" ? "Approved" : "Denied";
-    writeOut(`${done} ${approval.tool}(${JSON.stringify(approval.arguments)}).\n`);
+    writeOut(`${done} ${approval.tool}(${jsonShown(approval.arguments)}).\n`);
     return EXIT.ok;
   },
 });
@@ -78,7 +79,7 @@ async function list(server: AdminClient, session: string | undefined, json: bool
     tool,
     risk,
     expires_at,
-    JSON.stringify(given),
+    jsonShown(given),
   ]);
   const lines = table([["SESSION", "APPROVAL", "TOOL", "RISK", "EXPIRES", "ARGUMENTS"], ...rows]);
   const [first] = data;

@@ -1,7 +1,9 @@
 /** `hull logs`: the events of a session of a running Hull, one per line. */
+import { jsonShown } from "../../src/bytes.ts";
 import { serverOf } from "../admin-client.ts";
 import { defineCommand, EXIT, SWITCH, usageError } from "../command.ts";
 import { eventNumber, FOLLOW_FLAGS, followSession, type SessionEvent } from "../session-events.ts";
+import { fitting } from "../terminal-columns.ts";
 import { writeOut } from "../terminal-text.ts";
 
 export const command = defineCommand({
@@ -58,14 +60,14 @@ function lineOf({ seq, event, data }: SessionEvent, verbose: boolean): string {
   // A line end or an escape sequence of a model's text must not reach the terminal.
   const line = `${head}${shown.replace(/[\s\p{C}]+/gu, " ")}`.trimEnd();
   const width = process.stdout.columns ?? WIDTH;
-  return line.length > width ? `${line.slice(0, width - 1)}…` : line;
+  return fitting(line, width);
 }
 
 type Data = SessionEvent["data"];
 
 const facts = (data: Data): string =>
   Object.entries(data)
-    .map(([name, value]) => `${name}=${JSON.stringify(value)}`)
+    .map(([name, value]) => `${name}=${jsonShown(value)}`)
     .join(" ");
 
 /** The relevant part of each event; for any other event, all facts. */
@@ -75,7 +77,7 @@ const SHOWN: Record<string, (data: Data) => string> = {
   thought: (data) => text(data.text),
   round: ({ round, finish_reason, restarted }) =>
     restarted === true ? `${text(round)} begins again` : `${text(round)} ${text(finish_reason)}`,
-  tool_call: (data) => `${text(data.name)} ${JSON.stringify(data.arguments)}`,
+  tool_call: (data) => `${text(data.name)} ${jsonShown(data.arguments)}`,
   tool_result: ({ name, status, code, duration_ms }) =>
     [name, status, code, duration_ms == null ? undefined : `${duration_ms} ms`]
       .map(text)

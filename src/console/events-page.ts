@@ -2,12 +2,13 @@
 
 import { html } from "hono/html";
 import type { EventData } from "../../typed/client/api.d.ts";
+import { jsonShown } from "../bytes.ts";
 import { counted } from "../plural.ts";
 import type { Answers } from "./answers.ts";
 import { type Api, asked } from "./api.ts";
 import type { Page } from "./layout.ts";
 import { numbers, optionList, table } from "./table.ts";
-import { type Html, jsonShown, pretty, short } from "./text.ts";
+import { type Html, pretty, short } from "./text.ts";
 
 /** Events on one page. */
 const EVENTS = 100;

@@ -1,6 +1,7 @@
 /** `/console/sessions/{id}`: a conversation, its files and artifacts, and forms to change it. */
 import { html } from "hono/html";
 import * as z from "zod/mini";
+import { jsonShown } from "../bytes.ts";
 import { BadRequest } from "../errors/request.ts";
 import type { PublicMessage } from "../llm/messages.ts";
 import type { SessionView } from "../session/conversation/answers.ts";
@@ -14,7 +15,7 @@ import { firstOf, pageNote } from "./numbered-pages.ts";
 import { stateLabel } from "./run-shapes.ts";
 import { runTable } from "./runs-page.ts";
 import { facts, numbers, table } from "./table.ts";
-import { count, folded, type Html, jsonShown, mark, short, size, when } from "./text.ts";
+import { count, folded, type Html, mark, short, size, when } from "./text.ts";
 
 /** Messages on one page. */
 const MESSAGES = 50;

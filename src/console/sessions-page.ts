@@ -1,11 +1,12 @@
 /** `/console/sessions`: the tenant's conversations. */
 import { html } from "hono/html";
+import { jsonShown } from "../bytes.ts";
 import { type Api, asked } from "./api.ts";
 import { textOf } from "./fields.ts";
 import { form, nextPage, type Page, pageQuery, seeOther } from "./layout.ts";
 import { stateLabel } from "./run-shapes.ts";
 import { table } from "./table.ts";
-import { jsonShown, short, when } from "./text.ts";
+import { short, when } from "./text.ts";
 
 export async function sessionsPage(api: Api): Promise<Page> {
   const { data, next_cursor } = await asked(api, "listSessions", { query: pageQuery(api) });

@@ -1,6 +1,7 @@
 /** HTML that is escaped by construction, and the formats of numbers, times and amounts. */
 
 import { html } from "hono/html";
+import { jsonShown } from "../bytes.ts";
 import { firstOf } from "../cut.ts";
 
 /** Escaped HTML. A template turns every value into text unless it is escaped HTML itself. */
@@ -82,22 +83,6 @@ export function lane(
 /** JSON in a readable form; a text as it is. */
 export function pretty(value: unknown): string {
   return typeof value === "string" ? value : jsonShown(value, 2);
-}
-
-/**
- * Characters that change the order of the text around them, or that nobody sees. JSON shows them as escapes: otherwise a
- * person could approve an argument that reads as another one.
- */
-const HIDDEN = /[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e007f}]/gu;
-
-/** JSON that shows each of its characters. @param indent spaces per level; none: on one line */
-export function jsonShown(value: unknown, indent = 0): string {
-  const escaped = (character: string): string =>
-    character
-      .split("")
-      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
-      .join("");
-  return (JSON.stringify(value, null, indent) ?? "").replace(HIDDEN, escaped);
 }
 
 /** A value that a click unfolds: a text, which may read from right to left, or JSON. */

@@ -51,6 +51,17 @@ test("attack: control characters reach a pipe, and no terminal", () => {
   );
 });
 
+test("attack: the arguments of a call that waits show characters that reorder or hide text", () => {
+  const lines = written(true, () => {
+    new EventPrinter().print("approval_request", {
+      tool: "run",
+      arguments: { c: "a\u202eb\u200b" },
+      id: "apr",
+    });
+  });
+  expect(lines).toBe('? run({"c":"a\\u202eb\\u200b"}) waits for approval apr\n');
+});
+
 test("a line about a run starts a new line in a terminal, and adds nothing to text in a pipe", () => {
   const lines = (isTTY: boolean): string =>
     written(isTTY, () => {
