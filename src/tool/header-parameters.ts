@@ -29,13 +29,20 @@ export function parseParameters(text: string): ParameterisedValue | null {
   return { value: text.slice(0, end).trim().toLowerCase(), parameters };
 }
 
-/** The file name of a Content-Disposition (RFC 6266 §4.3): `filename*` before `filename`; `null` if there is none. */
-export function dispositionFilename({ parameters }: ParameterisedValue): string | null {
+/**
+ * The file name of a Content-Disposition (RFC 6266 §4.3): `filename*` before `filename`; `null` if there is none.
+ * @param plain reads the value of `filename`
+ */
+export function dispositionFilename(
+  { parameters }: ParameterisedValue,
+  plain: (text: string) => string = (text) => text,
+): string | null {
   const [, encoded] = /^utf-8'[^']*'(.*)$/i.exec(parameters.get("filename*") ?? "") ?? [];
   try {
     if (encoded !== undefined) return decodeURIComponent(encoded);
   } catch {
     // The encoded name is malformed, so the plain name is used.
   }
-  return parameters.get("filename") ?? null;
+  const name = parameters.get("filename");
+  return name === undefined ? null : plain(name);
 }

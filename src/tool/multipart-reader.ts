@@ -129,10 +129,9 @@ export class MultipartReader {
     if (disposition?.value !== "form-data" || name === undefined) {
       throw this.#fail("a part has no Content-Disposition of the form: form-data; name=…");
     }
-    const filename = dispositionFilename(disposition);
     return {
       name: unescaped(name),
-      filename: filename === null ? null : unescaped(filename),
+      filename: dispositionFilename(disposition, unescaped),
       type: headers.get("content-type") ?? null,
     };
   }

@@ -224,6 +224,8 @@ describe("a form", () => {
     for (const [sent, name] of [
       ["filename*=UTF-8''%D1%84%20.txt; filename=\"x\"", "ф .txt"],
       ["filename*=UTF-8''%ff; filename=plain", "plain"],
+      ["filename*=UTF-8''100%2522.txt", "100%22.txt"],
+      ['filename="100%22.txt"', '100".txt'],
       ['filename="a\\"b.txt"', 'a"b.txt'],
       ['filename="C:\\new\\a.txt"', "C:\\new\\a.txt"],
     ]) {
