@@ -243,6 +243,11 @@ function bytesOf(view: View, at: number, length: number): Uint8Array<ArrayBuffer
 
 function decode(name: Uint8Array): string {
   const text = utf8OrNull(name);
-  if (text === null) throw new ArchiveRefused("a name is not UTF-8");
+  if (text === null) {
+    const shown = JSON.stringify(new TextDecoder().decode(name));
+    throw new ArchiveRefused(
+      `the name ${shown} is not UTF-8; pack the folder with hull pack, or rename the file`,
+    );
+  }
   return text;
 }

@@ -145,6 +145,15 @@ describe("hostile zips are refused, with the entry and the reason", () => {
     await expect(refused).rejects.toThrow(reason);
   });
 
+  test("a name in the encoding of Windows, with the way to pack it", async () => {
+    const zip = Buffer.from(await makeZip([file("gr?n.txt")]));
+    const old = Buffer.from(zip.toString("latin1").replaceAll("gr?n", "gr\x81n"), "latin1");
+    const refused = readZip(new Uint8Array(old), LIMITS);
+    await expect(refused).rejects.toThrow(
+      'the name "gr\ufffdn.txt" is not UTF-8; pack the folder with hull pack',
+    );
+  });
+
   test("an entry inside another one's data", async () => {
     const inner = (await makeZip([file("b")])).slice(0, 33);
     const zip = await makeZip([file("a", { content: inner }), file("b", { lie: { at: 31 } })]);
