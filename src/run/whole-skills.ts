@@ -1,4 +1,5 @@
 /** Skills that a model of a vendor's client does not load: their text, or their place, is part of the system text. */
+import { firstOf } from "../cut.ts";
 import type { AgentSkill, AgentTool } from "../engine/agent/spec.ts";
 import { isObject } from "../skill/json.ts";
 import { parsedJson } from "../skill/json-depth.ts";
@@ -16,7 +17,7 @@ export function skillTool({ id, label, record: { manifest, body, files } }: Loca
     manifest.description ||
     label ||
     `Answers with the instructions of the skill ${id}.`;
-  const short = text.length > MAX_DESCRIPTION ? `${text.slice(0, MAX_DESCRIPTION - 3)}...` : text;
+  const short = text.length > MAX_DESCRIPTION ? `${firstOf(text, MAX_DESCRIPTION - 3)}...` : text;
   const others = files.map(({ path }) => path).filter((path) => path !== "SKILL.md");
   const listed = others.length === 0 ? [] : [`Files of the skill:\n${others.join("\n")}`];
   return {

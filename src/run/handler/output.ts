@@ -1,10 +1,13 @@
 /** The output of a working handler as events: in order, redacted, limited. */
+import { incompleteTail } from "../../bytes.ts";
 import type { Redactor } from "../../redact.ts";
 import { DeltaText, textOf } from "../delta.ts";
 import type { RunEvent } from "../events.ts";
 
 /** The most UTF-8 bytes of one call's output that become events. */
 const MAX_BYTES = 1024 * 1024;
+const beginning = (bytes: Uint8Array): string =>
+  new TextDecoder().decode(bytes.subarray(0, bytes.length - incompleteTail(bytes)));
 const CUT = "\n[hull: the output of this call passed 1 MB; the rest is not shown]\n";
 
 type Stream = "emit" | "stdout" | "stderr";
@@ -32,8 +35,7 @@ export class ToolOutput {
     if (this.#left < 0) return "";
     const bytes = new TextEncoder().encode(text);
     const fits = bytes.length <= this.#left;
-    // If the limit cuts a character, its bytes become U+FFFD.
-    const shown = fits ? text : new TextDecoder().decode(bytes.subarray(0, this.#left)) + CUT;
+    const shown = fits ? text : beginning(bytes.subarray(0, this.#left)) + CUT;
     this.#left = fits ? this.#left - bytes.length : -1;
     return shown;
   }

@@ -19,6 +19,16 @@ test("a secret at the limit of the output is lost whole", async () => {
   expect(text.slice(filled)).toMatch(/^\[redacte\n\[hull: the output of this call passed 1 MB; [^[]*$/);
 });
 
+test("the limit of the output cuts no character", async () => {
+  const sent: string[] = [];
+  const output = new ToolOutput("c1", new Redactor([]), ({ data }) => {
+    sent.push("text" in data ? String(data.text) : "");
+  });
+  output.push("stdout", `${"x".repeat(1024 * 1024 - 2)}\u{1f600}`);
+  await output.end();
+  expect(sent.join("")).toMatch(/x\n\[hull: the output/);
+});
+
 test("a call ends although the reader of its output is slow", async () => {
   const redactor = new Redactor(["secret-canary"]);
   const sent: RunEvent[] = [];
