@@ -1,8 +1,10 @@
 /** Tools of MCP servers in the form for a model, and their answers (docs/mcp.md). Pure. */
 
 import * as z from "zod/mini";
+import { utf8 } from "../../bytes.ts";
 import { firstOf } from "../../cut.ts";
 import { counted } from "../../plural.ts";
+import { crc32 } from "../../skill/crc32.ts";
 import type { JsonObject, McpServer } from "../../skill/manifest.ts";
 import { toolPrefix } from "../../skill/mcp-servers.ts";
 import type { ListedTool } from "./client.ts";
@@ -40,7 +42,7 @@ export function remoteTools(
     if (wanted !== undefined && !wanted.includes(remote)) continue;
     // Hull starts no tasks, and the server would refuse any other call.
     if (execution?.taskSupport === "required") continue;
-    const name = prefix + remote.replace(/[^A-Za-z0-9_]/g, "_");
+    const name = prefix + plainName(remote);
     const usable = inputSchema.type === "object" && JSON.stringify(inputSchema).length <= MAX_SCHEMA;
     if (name.length > MAX_NAME || found.has(name) || !usable || !annotationsHold(inputSchema)) continue;
     const { readOnlyHint, destructiveHint, idempotentHint } = annotations ?? {};
@@ -52,6 +54,14 @@ export function remoteTools(
     found.set(name, { name, remote, description: shown, parameters, idempotent, reads, writes });
   }
   return [...found.values()];
+}
+
+/** A name as providers accept it. One with letters that they refuse gets digits, which keep it apart from others. */
+function plainName(remote: string): string {
+  const plain = remote.replace(/[^A-Za-z0-9_]/gu, "_");
+  return /[^\p{ASCII}]/u.test(remote)
+    ? `${plain}_${crc32(utf8(remote)).toString(16).padStart(8, "0")}`
+    : plain;
 }
 
 /** The most items of a result. */

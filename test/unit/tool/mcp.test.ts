@@ -283,6 +283,16 @@ describe("headers of arguments", () => {
   });
 });
 
+test("names in other alphabets stay apart, and are the same in every list", () => {
+  const server = { name: "docs", url: "https://mcp.example.com/", headers: {}, timeout_ms: 1 };
+  const listed = ["größe", "grüße", "查询天气"].map((name) => ({ name, inputSchema: { type: "object" } }));
+  expect(remoteTools(server, listed).map(({ name }) => name)).toEqual([
+    "docs__gr__e_5bd3a989",
+    "docs__gr__e_346e49ed",
+    "docs_______b6d100eb",
+  ]);
+});
+
 test("tools that Hull cannot describe to a model are left out", () => {
   const server = { name: "my-docs", url: "https://mcp.example.com/", headers: {}, timeout_ms: 1 };
   const inputSchema = { type: "object" };
