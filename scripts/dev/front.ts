@@ -48,8 +48,7 @@ export async function startFront(options: FrontOptions): Promise<Front> {
   );
   server.on("clientError", ({ code }: NodeJS.ErrnoException, socket) => {
     if (code === "ECONNRESET" || !socket.writable) return void socket.destroy();
-    const long = code === "HPE_HEADER_OVERFLOW";
-    const detail = long ? "The headers are longer than 16 KiB." : "Hull cannot read this as an HTTP request.";
+    const detail = UNREADABLE[code ?? ""] ?? "Hull cannot read this as an HTTP request.";
     const { status, headers, body } = refusalOf(new BadRequest({ detail }));
     const lines = Object.entries({ ...headers, connection: "close" }).map(
       ([name, value]) => `${name}: ${value}\r\n`,
@@ -66,6 +65,13 @@ export async function startFront(options: FrontOptions): Promise<Front> {
     },
   };
 }
+
+/** What is wrong with a request, by the code of Node's parser. */
+const UNREADABLE: Record<string, string> = {
+  HPE_HEADER_OVERFLOW: "The headers are longer than 16 KiB.",
+  HPE_INVALID_URL:
+    "The address has a blank or a character that is not ASCII. Percent-encode it: ü is %C3%BC. curl does that with -G --data-urlencode.",
+};
 
 function forward(
   incoming: IncomingMessage,

@@ -152,6 +152,14 @@ describe("what passes the front", () => {
     expect(evil.status).toBe(403);
   });
 
+  test("says what is wrong with an address that its client did not encode", async () => {
+    const socket = connect(Number(new URL(hull.url).port), "127.0.0.1");
+    socket.write("GET /skills?q=größe HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+    const answer = (await Array.fromAsync(socket)).join("");
+    expect(answer).toMatch(/^HTTP\/1.1 400 [^]*"bad_request"/);
+    expect(answer).toContain("Percent-encode it: ü is %C3%BC.");
+  });
+
   test("reaches a client that is still sending: the error in the first block of its upload", async () => {
     const body = "[".repeat(20_000_000);
     const path = `${hull.url}/_hull/bundles/${"0".repeat(64)}`;
