@@ -22,7 +22,7 @@ export type Tool = z.infer<ReturnType<typeof definitionShape>>;
 
 /** The names of tools that providers accept. Some want at most 64 characters, and say so themselves. */
 export function toolName() {
-  const words = "1 to 128 letters, digits, _ or -";
+  const words = "1 to 128 of A-Za-z0-9_-";
   return z.string(words).check(z.regex(/^[A-Za-z0-9_-]{1,128}$/, words));
 }
 

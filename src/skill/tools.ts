@@ -92,7 +92,7 @@ function readName(
     findings.error(
       `${what}_name`,
       slot,
-      `The name of a ${what} is a letter or _, then at most 63 letters, digits, _ or -.`,
+      `The name of a ${what} is 1 to 64 of A-Za-z0-9_-, the first a letter or _.`,
       "Use for example check_status.",
     );
     return undefined;

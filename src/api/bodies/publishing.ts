@@ -36,7 +36,7 @@ export const configBody = z.lazy(() => z.strictObject({ tools: anyJson("is requi
 export const keyBody = z.lazy(() => {
   const tenant = z.regex(
     /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,
-    "1 to 64 letters, digits, dots, dashes, underscores",
+    "1 to 64 of A-Za-z0-9._-, the first a letter or digit",
   );
   return z.strictObject({
     tenant: z.string().check(tenant),

@@ -136,7 +136,7 @@ async function define(args: JsonObject, { context, spec, stores }: Made): Promis
 function readDefinition(args: JsonObject, spec: AgentSpec): Definition | string {
   const { name, description, parameters = {}, code } = args;
   if (typeof name !== "string" || !NAME.test(name)) {
-    return "name must be lower-case letters, digits and _, beginning with a letter, at most 64 characters.";
+    return "name must be 1 to 64 of a-z0-9_, the first a letter.";
   }
   const taken = spec.tools.some(({ definition }) => definition.name === name);
   if (taken || RESERVED_TOOLS.includes(name)) return `There is a tool ${name} already; choose another name.`;

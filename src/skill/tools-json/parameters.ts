@@ -121,7 +121,7 @@ function checkName(findings: Findings, slot: Slot, name: string): void {
     findings.error("parameter_reserved", location, message, "Rename it.");
   } else if (!NAME.test(name)) {
     const message = `Model providers may refuse the parameter name ${JSON.stringify(name)}.`;
-    findings.warning("parameter_name", location, message, "Use at most 64 letters, digits, _, . or -.");
+    findings.warning("parameter_name", location, message, "Use 1 to 64 of A-Za-z0-9_.-.");
   }
 }
 

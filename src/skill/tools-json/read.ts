@@ -171,12 +171,7 @@ function readName(findings: Findings, slot: Slot, map: MapNode, { taken = [] }: 
   if (name === null || at === undefined) return null;
   if (!NAME.test(name)) {
     const message = `The tool name ${JSON.stringify(firstOf(name, 80))} is not accepted, so Hull leaves the tool out.`;
-    findings.warning(
-      "tool_name",
-      at,
-      message,
-      "A name is a lower-case letter, then at most 63 lower-case letters, digits or _.",
-    );
+    findings.warning("tool_name", at, message, "A name is 1 to 64 of a-z0-9_, the first a letter.");
     return null;
   }
   if (RESERVED_TOOLS.includes(name)) {

@@ -20,7 +20,7 @@ describe("faults name tool and field", () => {
       'options.tools.0.defer_loading: the tool "deploy": defer_loading must be true or false; got "yes"',
     ],
     [{ namespace: 5 }, 'options.tools.0.namespace: the tool "deploy": namespace must be a string; got 5'],
-    [{ name: "a b" }, 'options.tools.0.name: the tool "a b": name must be 1 to 128 letters'],
+    [{ name: "a b" }, 'options.tools.0.name: the tool "a b": name must be 1 to 128 of A-Za-z'],
     [
       { description: null },
       'options.tools.0.description: the tool "deploy": description must be a string; got nothing',
