@@ -1,5 +1,6 @@
 /** Command lines of scripts and tools: `run` and `tools[].command`. */
 import { wrongType } from "./fields.ts";
+import { fileNamed } from "./file-lookup.ts";
 import type { Findings } from "./findings.ts";
 import type { Manifest } from "./manifest.ts";
 import { insidePath } from "./path.ts";
@@ -106,6 +107,14 @@ const SCRIPT = /\.(?:sh|bash|zsh|py|js|mjs|cjs|ts|mts|rb|pl|php|lua|R)$/;
 /** Options after which the program is not a file: code or a module name follows. */
 const INLINE = /^(?:-[cemp]|--eval|--print|--module)$/;
 
+const ADD_FILE = "Add the file, or correct the path; it is relative to SKILL.md.";
+
+/** @param near a file whose name differs in letter case or Unicode's form alone */
+const nearHint = (path: string, near: string): string =>
+  path.normalize("NFC") === near.normalize("NFC")
+    ? "There is a file whose name only looks the same: it is in another of Unicode's forms NFC and NFD. Rename it, or copy its name."
+    : `There is ${near}: letter case counts.`;
+
 /** Reports programs and scripts that the folder lacks, and paths that leave it. */
 export function checkCommandFiles(findings: Findings, slot: Slot, argv: string[], files: SkillFiles): void {
   const [program = "", ...rest] = argv;
@@ -135,9 +144,20 @@ export function checkCommandFiles(findings: Findings, slot: Slot, argv: string[]
 }
 
 /** Warns of a script that cannot run: shells and the first line `#!…` take a carriage return for a part of the line. */
-function checkLineEnds(findings: Findings, slot: Slot, path: string | undefined, files: SkillFiles): void {
+export function checkLineEnds(
+  findings: Findings,
+  slot: Slot,
+  path: string | undefined,
+  files: SkillFiles,
+): void {
   const bytes = path === undefined ? undefined : files.get(path);
-  if (bytes === undefined || bytes[0] !== 0x23 || bytes[bytes.indexOf(0x0a) - 1] !== 0x0d) return;
+  if (bytes === undefined) return;
+  if (BYTE_ORDER_MARK.every((byte, n) => bytes[n] === byte)) {
+    const message = `${path} begins with a byte order mark, which shells, and the system that reads the first line, do not know.`;
+    findings.warning("script_byte_order_mark", slot, message, "Save it as UTF-8 without a byte order mark.");
+    return;
+  }
+  if (bytes[0] !== 0x23 || bytes[bytes.indexOf(0x0a) - 1] !== 0x0d) return;
   findings.warning(
     "script_line_ends",
     slot,
@@ -145,6 +165,8 @@ function checkLineEnds(findings: Findings, slot: Slot, path: string | undefined,
     "Save it with the line ends of Unix (LF).",
   );
 }
+
+const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
 
 /** Reports a path that leaves the folder or names none of its files; returns the path as bundled. */
 export function checkFile(
@@ -164,11 +186,8 @@ export function checkFile(
     return undefined;
   }
   if (files.has(inside)) return inside;
-  findings.error(
-    "file_missing",
-    slot,
-    `The skill's folder has no file ${inside}, or Hull never bundles it.`,
-    "Add the file, or correct the path; it is relative to SKILL.md.",
-  );
+  const near = fileNamed(inside, [...files.keys()]);
+  const message = `The skill's folder has no file ${inside}, or Hull never bundles it.`;
+  findings.error("file_missing", slot, message, near === null ? ADD_FILE : nearHint(inside, near));
   return undefined;
 }

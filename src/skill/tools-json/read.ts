@@ -4,7 +4,7 @@
  */
 
 import { firstOf } from "../../cut.ts";
-import { checkFile, type SkillFiles } from "../command.ts";
+import { checkFile, checkLineEnds, type SkillFiles } from "../command.ts";
 import { warnUnknown, wrongType } from "../fields.ts";
 import { SAVE_AS_UTF8 } from "../file-findings.ts";
 import { decodeText } from "../file-text.ts";
@@ -223,6 +223,8 @@ function readScript(
     return undefined;
   }
   const script = files === undefined ? value : checkFile(findings, slot, value, files);
+  if (files !== undefined && !/\.(?:py|[cm]?[jt]s)$/.test(value))
+    checkLineEnds(findings, slot, script, files);
   if (script !== undefined && !script.startsWith("scripts/")) {
     findings.info(
       "script_place",

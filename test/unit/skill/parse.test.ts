@@ -7,6 +7,7 @@ const files = new Map(FILES.map((path) => [path, new Uint8Array(0)]));
 files.set("schema.json", new TextEncoder().encode('{"type":"object"}'));
 files.set("dos.sh", new TextEncoder().encode("#!/bin/bash\r\necho hi\r\n"));
 files.set("dos.py", new TextEncoder().encode("#!/usr/bin/env python3\r\nprint(1)\r\n"));
+files.set("marked.sh", new TextEncoder().encode("\ufeff#!/bin/bash\necho hi\n"));
 files.set("list.json", new TextEncoder().encode("[1]"));
 files.set("deep.json", new TextEncoder().encode(`${'{"not":'.repeat(20_000)}{}${"}".repeat(20_000)}`));
 
@@ -254,6 +255,7 @@ const TABLE: Record<string, [string, string[]][]> = {
     ["run: [bash, dos.sh]", ["warning script_line_ends 4 run"]],
     ["run: ./dos.py", ["warning script_line_ends 4 run"]],
     ["run: [python3, dos.py]", []],
+    ["run: ./marked.sh", ["warning script_byte_order_mark 4 run"]],
     [
       "tools:\n  - name: t\n    description: d\n    command: ./absent",
       ["error file_missing 7 tools[0].command"],
@@ -308,6 +310,16 @@ const TABLE: Record<string, [string, string[]][]> = {
     ["mode: llm\nmetadata: x", ["error wrong_type 5 metadata"]],
   ],
 };
+
+test.each([
+  ["MAIN.sh", "There is main.sh"],
+  ["a\u0308.sh", "NFC and NFD"],
+])("a path that only looks like that of a file is explained: %s", (name, hint) => {
+  const text = `---\nname: My Skill\ndescription: Does things.\nrun: ./${name}\n---\nBody.\n`;
+  const own = new Map([...files, ["\u00e4.sh", new Uint8Array(0)]]);
+  const { diagnostics } = parseManifest(text, { folder: "my-skill", file: "my-skill/SKILL.md", files: own });
+  expect(diagnostics).toMatchObject([{ code: "file_missing", hint: expect.stringContaining(hint) }]);
+});
 
 describe("rules of the manifest", () => {
   describe.each(Object.entries(TABLE))("%s", (_, cases) => {

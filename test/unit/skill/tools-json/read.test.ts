@@ -7,6 +7,8 @@ import { readToolsJson, type ToolDraft } from "../../../../src/skill/tools-json/
 
 const PATHS = ["SKILL.md", "scripts/a.js", "scripts/b.py", "lib/c.sh"];
 const files = new Map(PATHS.map((path) => [path, new Uint8Array(0)]));
+files.set("scripts/dos.sh", new TextEncoder().encode("#!/bin/bash\r\necho 1\r\n"));
+files.set("scripts/marked.sh", new TextEncoder().encode("\ufeffecho 1\n"));
 
 function read(content: string | Uint8Array | object[]): { tools: ToolDraft[]; diagnostics: Diagnostic[] } {
   const text = Array.isArray(content) ? JSON.stringify(content) : content;
@@ -28,6 +30,8 @@ const TABLE: Record<string, [text: string, names: string[], findings: string[]][
   "L3: a handler lies in scripts/": [
     [list(tool({ script: "lib/c.sh" })), ["a"], ["info script_place 2 [0].script"]],
     [list(tool({ script: "./scripts/a.js" })), ["a"], []],
+    [list(tool({ script: "scripts/dos.sh" })), ["a"], ["warning script_line_ends 2 [0].script"]],
+    [list(tool({ script: "scripts/marked.sh" })), ["a"], ["warning script_byte_order_mark 2 [0].script"]],
   ],
   "L5: zero tools": [["[]", [], []]],
   "M1: valid JSON": [
