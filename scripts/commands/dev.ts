@@ -3,7 +3,6 @@
 import { flushCompileCache } from "node:module";
 import { relative, resolve } from "node:path";
 import { styleText } from "node:util";
-import * as z from "zod";
 import { counted } from "../../src/plural.ts";
 import { BuildCache } from "../build/cache.ts";
 import type { BuiltSkill } from "../build/skill.ts";
@@ -11,10 +10,11 @@ import { defineCommand, SWITCH, untilStopped, VALUE } from "../command.ts";
 import { parseOrigins } from "../config.ts";
 import { seedDemo } from "../dev/demo.ts";
 import { portOf } from "../dev/local-addresses.ts";
+import { printLine } from "../dev/log-lines.ts";
 import { missingKeyLine, unsetVariableLine } from "../dev/missing-keys.ts";
 import { stateOf } from "../dev/paths.ts";
 import { StartProgress } from "../dev/progress.ts";
-import { BuildReport, curlFor, listed, reportsProblem, skillLines } from "../dev/report.ts";
+import { BuildReport, curlFor, listed, skillLines } from "../dev/report.ts";
 import { type LocalServer, startServer } from "../dev/server.ts";
 import { loadEnvironment } from "../dotenv.ts";
 import { openProject, type Project } from "../project.ts";
@@ -146,59 +146,4 @@ function printBanner(
 function exampleOf(skills: readonly BuiltSkill[]): BuiltSkill | undefined {
   const easy = skills.filter(({ manifest }) => manifest.mode === "script" && manifest.input !== "file");
   return easy.find(({ card }) => card.slug === "hello") ?? easy[0] ?? skills[0];
-}
-
-/** Shortens lines of requests and executions; prints others only if they report a problem, or with --verbose. */
-function printLine(line: string, from: string, verbose: boolean): void {
-  const entry = parseEntry(line) ?? {};
-  const { event, path, status, session_id, spans } = entry;
-  if (event === "request") {
-    // Requests of hull dev itself.
-    const own = Number(status) < 400 && /^\/(_hull\/|healthz$)/.test(String(path));
-    if (!own || verbose) printEntry(`${entry.method} ${path} ${status}`, entry);
-    return;
-  }
-  if (event === "execution") {
-    printEntry(`${entry.skill} ${entry.execution_id} ${entry.state}`, entry);
-    return;
-  }
-  if (spans !== undefined && (event === "run" || event === "run_attempt" || event === "compaction")) {
-    const what = event === "compaction" ? "compaction" : `run ${entry.run_id}`;
-    process.stdout.write(`${what} of ${session_id}\n${spanLines(spans)}`);
-    if (!verbose) return;
-  }
-  const notable = from === "hull" || / ended \(|\[wrangler:error\]|✘/.test(line) || reportsProblem(event);
-  if (notable || verbose) process.stderr.write(`[${from}] ${line}\n`);
-}
-
-function printEntry(what: string, entry: Record<string, unknown>): void {
-  const { code, duration_ms, request_id, error, stack, spans } = entry;
-  const why = code === undefined ? "" : ` ${code}`;
-  process.stdout.write(`${what}${why} ${duration_ms} ms ${request_id}\n`);
-  if (error !== undefined) process.stderr.write(`  ${JSON.stringify(error)}\n`);
-  if (stack !== undefined) process.stderr.write(`  ${stack}\n`);
-  process.stdout.write(spanLines(spans));
-}
-
-/** The spans that `HULL_TRACE=1` adds to a log line, one per line in the order in which they began. */
-function spanLines(spans: unknown): string {
-  const parsed = spanList.safeParse(spans);
-  if (!parsed.success) return "";
-  const inOrder = parsed.data.toSorted((a, b) => a.at_ms - b.at_ms);
-  const lines = inOrder.map(({ name, at_ms, duration_ms, ...attributes }) => {
-    const facts = Object.entries(attributes).map(([key, value]) => `${key}=${JSON.stringify(value)}`);
-    return `  ${String(at_ms).padStart(6)} ms ${`+${duration_ms}`.padStart(7)} ms  ${[name, ...facts].join("  ")}\n`;
-  });
-  return lines.join("");
-}
-
-const spanList = z.array(z.looseObject({ name: z.string(), at_ms: z.number(), duration_ms: z.number() }));
-
-function parseEntry(line: string): Record<string, unknown> | null {
-  if (!line.startsWith("{")) return null;
-  try {
-    return JSON.parse(line);
-  } catch {
-    return null;
-  }
 }

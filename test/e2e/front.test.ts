@@ -156,7 +156,7 @@ describe("what passes the front", () => {
     const socket = connect(Number(new URL(hull.url).port), "127.0.0.1");
     socket.write("GET /skills?q=größe HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
     const answer = (await Array.fromAsync(socket)).join("");
-    expect(answer).toMatch(/^HTTP\/1.1 400 [^]*"bad_request"/);
+    expect(answer).toMatch(/^HTTP\/1.1 400 .*"bad_request"/s);
     expect(answer).toContain("Percent-encode it: ü is %C3%BC.");
   });
 

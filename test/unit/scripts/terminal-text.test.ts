@@ -6,6 +6,7 @@ import { command as approvals } from "../../../scripts/commands/approvals.ts";
 import { command as logs } from "../../../scripts/commands/logs.ts";
 import { command as sessions } from "../../../scripts/commands/sessions.ts";
 import { command as tasks } from "../../../scripts/commands/tasks.ts";
+import { printLine } from "../../../scripts/dev/log-lines.ts";
 import { print } from "../../../scripts/report.ts";
 
 /** Collects what is written to streams of this kind from now on. */
@@ -60,6 +61,27 @@ test("attack: the arguments of a call that waits show characters that reorder or
     });
   });
   expect(lines).toBe('? run({"c":"a\\u202eb\\u200b"}) waits for approval apr\n');
+});
+
+test("attack: log lines of a Worker, and the spans of a run, reach a terminal without control characters", () => {
+  const name = "tool x\u001b[2J\u009b8m";
+  const line = JSON.stringify({
+    event: "request",
+    method: "GET",
+    path: "/x",
+    status: 500,
+    request_id: "r",
+    duration_ms: 1,
+    stack: "Error: \u001b]0;x\u0007",
+    spans: [{ name, at_ms: 1, duration_ms: 2, tool: name }],
+  });
+  const lines = written(true, () => {
+    printLine(line, "worker", false);
+    printLine(JSON.stringify({ event: "x_failed", error: "\u009b8m" }), "worker", false);
+  });
+  expect(lines).toContain("GET /x 500 1 ms r\n");
+  expect(lines).toContain("tool x\ufffd[2J\ufffd8m");
+  expect(lines.replaceAll("\n", "")).not.toMatch(/\p{Cc}/u);
 });
 
 test("a line about a run starts a new line in a terminal, and adds nothing to text in a pipe", () => {
