@@ -111,7 +111,7 @@ describe("define_tool", () => {
     ["the name load_skill", { name: "load_skill" }, /load_skill already/],
     ["the name define_tool", { name: "define_tool" }, /define_tool already/],
     ["the name of a published tool", { name: "published" }, /published already/],
-    ["an invalid name", { name: "Add-Two" }, /lower-case/],
+    ["an invalid name", { name: "Add-Two" }, /1 to 64 of a-z0-9_/],
     ["no description", { description: " " }, /description/],
     [
       "code that is no JavaScript",

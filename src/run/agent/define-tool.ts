@@ -62,7 +62,7 @@ export function dynamicTools(stores: boolean): AgentTool[] {
       DEFINE_TOOL,
       "Defines a tool in JavaScript, which can be called from the next turn on. It has no network and no variables.",
       {
-        name: text("Lower-case letters, digits and _, beginning with a letter"),
+        name: text("1 to 64 of a-z0-9_, the first a letter"),
         description: text("What the tool does"),
         parameters: text(
           'JSON: definitions by name, e.g. {"city": {"type": "string", "description": "…"}}; "optional": true where it is',
