@@ -39,6 +39,12 @@ interface Front {
  */
 const IDLE_MS = 3000;
 
+/**
+ * How long the front keeps a client's idle connection, in ms: longer than nginx (60 s) and cloudflared (90 s) keep theirs, so
+ * that they close it. A request that begins while the front closes it would be lost.
+ */
+const KEPT_MS = 100_000;
+
 /** Starts the listener. */
 export async function startFront(options: FrontOptions): Promise<Front> {
   const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY, timeout: IDLE_MS });
@@ -57,6 +63,7 @@ export async function startFront(options: FrontOptions): Promise<Front> {
   });
   // The Worker itself limits how slowly a body may arrive.
   server.requestTimeout = 0;
+  server.keepAliveTimeout = KEPT_MS;
   return {
     port: await listenOn(server, options.host, options.port),
     async stop() {
@@ -96,12 +103,9 @@ function forward(
   }
   const runId = `ex_${randomUUID().replaceAll("-", "")}`;
   const headers = [...without(OWN, incoming.rawHeaders), RUN_ID, runId];
-  const old = incoming.httpVersion === "1.0";
   const { hostname, port } = new URL(worker);
   const sent = request({ hostname, port, path, method, headers, agent, setHost: false }, (answer) => {
-    const { statusCode = 502, rawHeaders } = answer;
-    // HTTP/1.0 knows no chunks: the end of the connection ends the answer.
-    outgoing.writeHead(statusCode, old ? without(CHUNKS, rawHeaders) : rawHeaders);
+    outgoing.writeHead(answer.statusCode ?? 502, without(OF_CONNECTION, answer.rawHeaders));
     answer.pipe(outgoing);
     // If an answer breaks off, the client must notice it.
     answer.on("error", () => outgoing.destroy());
@@ -165,7 +169,8 @@ const CLIENT_LEFT = "x-hull-client-left";
 const RUN_ID = "x-hull-run-id";
 /** Headers that only this listener sends, or miniflare's own parts: one of the latter replaces the URL. */
 const OWN = new RegExp(`^(?:mf-.*|${CLIENT_LEFT}|${RUN_ID})$`, "i");
-const CHUNKS = /^transfer-encoding$/i;
+/** Headers about the connection to the Worker (RFC 9110 §7.6.1); a client of HTTP/1.0 does not know chunks. */
+const OF_CONNECTION = /^(?:connection|keep-alive|transfer-encoding)$/i;
 
 /** Headers as alternating names and values, without those with such a name. */
 function without(names: RegExp, rawHeaders: readonly string[]): string[] {

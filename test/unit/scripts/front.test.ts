@@ -21,7 +21,12 @@ test("the front closes an idle connection itself, and none that waits for an ans
   const runner = { url: "http://127.0.0.1:9", secret: "x".repeat(32) };
   const front = await startFront({ host: "127.0.0.1", port: 0, worker: `http://127.0.0.1:${port}`, runner });
   onTestFinished(() => front.stop());
-  const ask = async (path: string) => (await fetch(`http://127.0.0.1:${front.port}${path}`)).text();
+  const ask = async (path: string) => {
+    const answer = await fetch(`http://127.0.0.1:${front.port}${path}`);
+    // Proxies keep idle connections for up to 90 s.
+    expect(answer.headers.get("keep-alive")).toBe("timeout=100");
+    return answer.text();
+  };
   const closed = new Promise((resolve) => worker.on("connection", (socket) => socket.on("close", resolve)));
   expect([await ask("/a"), await ask("/b")]).toEqual(["Done.", "Done."]);
   expect(sockets.size).toBe(1);
