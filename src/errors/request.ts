@@ -391,13 +391,11 @@ export const SettingUnreadable = define<{ variable: string; fault: string; cause
 );
 
 // 503
-/** `from`: the other machine for which a proxy asks a local server. */
-export const AuthNotConfigured = define<{ from: string | null }>("auth_not_configured", 503, (d) => ({
+export const AuthNotConfigured = define<{ local: boolean }>("auth_not_configured", 503, (d) => ({
   title: "No key configured",
-  detail:
-    d.from === null
-      ? "This deployment has no API key, so it refuses everything but health checks. Set one with `wrangler secret put HULL_ADMIN_KEY`, or set HULL_PUBLIC=1 to serve without keys."
-      : "A proxy or tunnel passed this request on from another machine, and without a key hull dev serves only its own. Set HULL_ADMIN_KEY in .env, or let everybody run skills with hull dev --public.",
+  detail: d.local
+    ? "Without a key, hull dev obeys only its own machine: no other one, and no proxy or tunnel that asks for another one. Set HULL_ADMIN_KEY in .env. hull dev --public lets everybody run skills, and nothing else."
+    : "This deployment has no API key, so it refuses everything but health checks. Set one with `wrangler secret put HULL_ADMIN_KEY`, or set HULL_PUBLIC=1 to serve without keys.",
 }));
 export const SecretKeyMissing = define<{ reason: string }>("secret_key_missing", 503, (d) => ({
   title: "No key for secrets",

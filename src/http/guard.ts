@@ -61,10 +61,10 @@ export async function guard(
   if (sent === null && keyed && (await isSignedIn(context, scope))) return;
   if (sent === null && !anyOrigin && (open !== null || !keyed)) checkOrigin(context);
   if (sent !== null) return context.admit(await callerWith(context, sent, scope));
-  const from = keyed ? null : forwardedFrom(request);
-  if (!keyed && settings.local && settings.loopback && from === null) return context.admit(LOCAL_CALLER);
+  const { local, loopback } = settings;
+  if (!keyed && local && loopback && !isForwarded(request)) return context.admit(LOCAL_CALLER);
   if (open !== null) return context.admit(open);
-  if (!keyed) throw new AuthNotConfigured({ from: settings.local ? from : null });
+  if (!keyed) throw new AuthNotConfigured({ local });
   throw new Unauthenticated({ reason: "This deployment needs an API key." });
 }
 
@@ -72,13 +72,13 @@ export async function guard(
 const FORWARDED = ["x-forwarded-for", "x-real-ip", "forwarded"];
 const THIS_MACHINE = /^(?:::ffff:)?127\.\d+\.\d+\.\d+(?::\d+)?$|^(?:::1|\[::1\](?::\d+)?)$/i;
 
-/** The other machine for which a proxy on this one asks; `null`: none says so. */
-function forwardedFrom({ headers }: Request): string | null {
+/** Whether a proxy on this machine says that it asks for another one. */
+function isForwarded({ headers }: Request): boolean {
   const listed = FORWARDED.flatMap((name) => headers.get(name)?.split(",") ?? []);
   const addresses = listed.map((item) =>
     (/\bfor=([^;]*)/i.exec(item)?.[1] ?? item).replaceAll('"', "").trim(),
   );
-  return addresses.find((address) => !THIS_MACHINE.test(address)) ?? null;
+  return !addresses.every((address) => THIS_MACHINE.test(address));
 }
 
 /** The caller of a request without a key: on a server that was declared public, anybody may run things. */
