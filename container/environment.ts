@@ -21,7 +21,8 @@ export function inheritedEnvironment(source: NodeJS.ProcessEnv): Environment {
 }
 
 /** What the installer of packages gets in addition: the addresses of packages, and how to reach them. */
-const INSTALLER = /^(?:PIP_\w+|(?:https?|no|all)_proxy|SSL_CERT_(?:FILE|DIR))$/i;
+const INSTALLER =
+  /^(?:PIP_\w+|(?:https?|no|all)_proxy|SSL_CERT_(?:FILE|DIR)|(?:REQUESTS|CURL)_CA_BUNDLE|GIT_SSL_CAINFO)$/i;
 
 /** Inherited by the installer's process. */
 export function installerEnvironment(source: NodeJS.ProcessEnv): Environment {

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { writeError, writeOut } from "../terminal-text.ts";
-import { reportsProblem } from "./report.ts";
+import { certificateLine, reportsProblem } from "./report.ts";
 
 /** Shortens lines of requests and executions; prints others only if they report a problem, or with --verbose. */
 export function printLine(line: string, from: string, verbose: boolean): void {
@@ -24,6 +24,8 @@ export function printLine(line: string, from: string, verbose: boolean): void {
     writeOut(`${what} of ${session_id}\n${spanLines(spans)}`);
     if (!verbose) return;
   }
+  const untrusted = certificateLine(line);
+  if (untrusted !== null) writeError(`[${from}] ${untrusted}\n`);
   const notable = from === "hull" || / ended \(|\[wrangler:error\]|✘/.test(line) || reportsProblem(event);
   if (!notable && !verbose) return;
   // wrangler colours its own lines. Entries hold what models, tools and users write.

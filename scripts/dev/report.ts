@@ -83,6 +83,16 @@ export function oneLine(text: string, columns: number | undefined): string {
 }
 
 /**
+ * What to do after a line in which workerd says that it trusts no authority which signed a server's certificate; `null`: it
+ * says something else. The answer that follows says only that the server cannot be reached.
+ */
+export function certificateLine(line: string): string | null {
+  const why = /invalid peer certificate: (.*)/.exec(line)?.[1];
+  if (why === undefined) return null;
+  return `A server that the Worker asked has a certificate that it does not trust (${why}). If your company's proxy signs certificates: name the file of its authority in NODE_EXTRA_CA_CERTS, and restart hull dev.`;
+}
+
+/**
  * Whether a log line with this event says that something went wrong: a setting that Hull cannot read, or an event with
  * one of the words with which such names end.
  */

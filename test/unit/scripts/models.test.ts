@@ -306,7 +306,13 @@ describe("the variables", () => {
 });
 
 test("the runner of hull dev has what its installer of packages needs, and no secret", () => {
-  const needed = { PIP_INDEX_URL: "https://a.example/", https_proxy: "http://b.example/", NO_PROXY: "c" };
+  const needed = {
+    PIP_INDEX_URL: "https://a.example/",
+    https_proxy: "http://b.example/",
+    NO_PROXY: "c",
+    REQUESTS_CA_BUNDLE: "/etc/d.pem",
+    GIT_SSL_CAINFO: "/etc/d.pem",
+  };
   const environment = {
     ...needed,
     PATH: "/bin",

@@ -3,7 +3,13 @@
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { buildRoots } from "../../../scripts/build/build.ts";
-import { BuildReport, oneLine, reportsProblem, skillLines } from "../../../scripts/dev/report.ts";
+import {
+  BuildReport,
+  certificateLine,
+  oneLine,
+  reportsProblem,
+  skillLines,
+} from "../../../scripts/dev/report.ts";
 import { folder, put } from "./folder.ts";
 
 const text = (name: string, description = "d") =>
@@ -89,4 +95,11 @@ test("the events of log lines that report a problem", () => {
   expect(["request", "run", "run_attempt", "daemon_wake", "daemons_swept", 7].filter(reportsProblem)).toEqual(
     [],
   );
+});
+
+test("a certificate that workerd does not trust is told of, with a remedy", () => {
+  const said =
+    "e = rust/worker/ffi.rs:110: failed: TLS handshake failed: invalid peer certificate: UnknownIssuer";
+  expect(certificateLine(said)).toMatch(/does not trust \(UnknownIssuer\)\..* NODE_EXTRA_CA_CERTS/);
+  expect(certificateLine("stack: /opt/workerd@26b6840")).toBeNull();
 });
