@@ -1,7 +1,10 @@
-/** Answers a request with events while its work is running. A failure before the first event has its own status. */
+/**
+ * Answers a request with events while its work is running. A failure before the first event has its own status, unless it
+ * takes too long.
+ */
 import { ClientClosedRequest } from "../errors/run.ts";
 import { HullError, toHullError } from "../errors.ts";
-import { formatEvent, type RunEvent } from "../run/events.ts";
+import { formatEvent, HEARTBEAT, type RunEvent } from "../run/events.ts";
 import type { OperationHandle, RunOutput } from "../run/handle.ts";
 import { logError, problemOf } from "../run/problem.ts";
 import type { RequestContext } from "./context.ts";
@@ -17,11 +20,17 @@ interface Work {
 /** What the work uses to write its events. */
 interface Writing {
   body: EventBody;
-  /** Begins the answer; otherwise the answer begins when the work ends. */
+  /** Begins the answer; otherwise the answer begins when the work ends, or after 30 s. */
   begin: () => void;
   /** Aborted when the client no longer reads. */
   signal: AbortSignal;
 }
+
+/**
+ * After so many heartbeats an answer begins without an event: 30 s. Proxies wait a minute or so for its beginning, and most
+ * calls that fail, repetitions included, have failed before.
+ */
+const HELD_HEARTBEATS = 2;
 
 /** @throws the work's failure, if it fails before the answer begins */
 export async function eventAnswer(
@@ -31,13 +40,19 @@ export async function eventAnswer(
 ): Promise<Response> {
   const left = new AbortController();
   const signal = AbortSignal.any([context.request.signal, left.signal]);
-  const body = new EventBody(() => left.abort());
   const begun = Promise.withResolvers<void>();
   let open = false;
   const begin = (): void => {
     open = true;
     begun.resolve();
   };
+  let silences = 0;
+  const onSilence = (): void => {
+    silences += 1;
+    if (silences === HELD_HEARTBEATS) begin();
+    void body.write(HEARTBEAT);
+  };
+  const body = new EventBody(() => left.abort(), onSilence);
   const work = workOf({ body, begin, signal });
   const finished = work.run().then(
     () => {

@@ -199,6 +199,27 @@ describe("time", () => {
   });
 });
 
+test("a vendor's stream begins while its model is silent, before a proxy gives it up, and may fail after that", async () => {
+  const late = Promise.withResolvers<FakeTurn>();
+  fake.script(() => late.promise);
+  const asked: [string, object][] = [
+    ["/v1/messages", { max_tokens: 9, messages: [{ role: "user", content: "Hi." }] }],
+    ["/v1/chat/completions", { messages: [{ role: "user", content: "Hi." }] }],
+    ["/v1/responses", { input: "Hi.", store: false }],
+  ];
+  const begun = await Promise.all(
+    asked.map(([path, body]) => hull.post(path, { ...body, model: "gpt-4o", stream: true })),
+  );
+  late.resolve({ status: 400 });
+  for (const answer of begun) {
+    expect([answer.status, answer.headers.get("content-type")]).toEqual([
+      200,
+      "text/event-stream; charset=utf-8",
+    ]);
+    expect(await answer.text()).toMatch(/^(?:: hb\n\n){2,}(?:event: \S+\n)?data: .*"error":\{/);
+  }
+}, 90_000);
+
 describe("S112: fallback", () => {
   test("the next configured provider answers, and the usage is its own", async () => {
     fake.script([{ text: "from openai", usage: { input: 3, output: 4 } }]);

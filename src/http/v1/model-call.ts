@@ -95,8 +95,8 @@ interface Streamed {
 }
 
 /**
- * Begins the answer with its first event, or with its end if there is none.
- * @throws a failure before the first event, which then has its own status
+ * Begins the answer with its first event, or with its end if there is none, or after 30 s.
+ * @throws a failure before that, which then has its own status
  */
 export function streamedAnswer(
   context: RequestContext,
