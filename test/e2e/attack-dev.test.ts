@@ -309,11 +309,11 @@ test.each([
   [
     "bytes of another encoding",
     Buffer.from([...Buffer.from("# ü\nA=1\nHULL_ADMIN_KEY=caf"), 0xe9, 0x0a]),
-    ".env:3: HULL_ADMIN_KEY",
+    ".env:3: error: HULL_ADMIN_KEY",
   ],
-  ["a NUL", "K=a\0b\n", ".env:1: K"],
-  ["a carriage return", "A=1\r\nK=a\rb\r\n", ".env:2: K"],
-  ["text after the quote", "A=1\nHULL_ADMIN_KEY='a\"b'c`d'\n", ".env:2: HULL_ADMIN_KEY"],
+  ["a NUL", "K=a\0b\n", ".env:1: error: K"],
+  ["a carriage return", "A=1\r\nK=a\rb\r\n", ".env:2: error: K"],
+  ["text after the quote", "A=1\nHULL_ADMIN_KEY='a\"b'c`d'\n", ".env:2: error: HULL_ADMIN_KEY"],
   ["a binding's name", "DB=x\n", "DB is the name of a binding"],
 ])("attack: %s in .env is an error that names the variable", async (_, text, says) => {
   const dir = folder({

@@ -271,8 +271,8 @@ describe("ends", () => {
 });
 
 test.each([
-  ["a bad tree", ["validate", "bad"], 1, "error mode"],
-  ["a call of a broken skill", ["call", "b", "-i", "x", "-d", "bad"], 1, "error mode"],
+  ["a bad tree", ["validate", "bad"], 1, "error: mode:"],
+  ["a call of a broken skill", ["call", "b", "-i", "x", "-d", "bad"], 1, "error: mode:"],
   ["a call that fails", ["call", "exit-3", "-i", "x", "--url", "URL"], 1, "script_failed"],
   ["a bad flag", ["call", "exit-3", "--inptu", "x"], 2, "--input"],
   ["an unknown skill", ["call", "exit-33", "-i", "x", "--url", "URL"], 3, "exit-3"],

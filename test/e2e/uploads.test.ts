@@ -99,7 +99,7 @@ test("files that cannot be uploaded are reported with the reason", async () => {
     const { code, output } = await command(["upload", "bounce"], key);
     expect([code, output]).toEqual([
       1,
-      expect.stringMatching(/bounce\/SKILL\.md:4:\d error run: .*Nothing was/s),
+      expect.stringMatching(/bounce\/SKILL\.md:4:\d: error: run: .*Nothing was/s),
     ]);
     expect(output).toContain(message);
     const [first = ""] = (await command(["upload", "bounce", "--json"], key)).output.split("\n");

@@ -444,7 +444,7 @@ test("a stale skill is marked as stale on every surface", async () => {
   expect(after).toMatchObject({ tools: [marked], prompts: [marked], resources: [marked] });
   expect(after.etag).not.toBe(before.etag);
   const card = await json<{ diagnostics: object[] }>(await hull.call("/skills/loud/card"));
-  expect(card.diagnostics).toMatchObject([{ level: "error", file: "SKILL.md", line: 4 }]);
+  expect(card.diagnostics).toMatchObject([{ level: "error", file: "SKILL.md", line: 4, column: 6 }]);
   const page = await (await hull.call("/console/skills/loud")).text();
-  expect(page).toContain("its last good version is served. <code>SKILL.md:4</code>");
+  expect(page).toContain("its last good version is served. <code>SKILL.md:4:6</code>");
 });

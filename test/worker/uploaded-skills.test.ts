@@ -84,6 +84,25 @@ describe("what an archive may contain", () => {
     });
   });
 
+  it("findings have line and column, also those about the body and about handlers", async () => {
+    const response = await red.put("fox", {
+      "SKILL.md":
+        "---\r\nname: fox\r\ndescription: d\r\nmode: llm\r\ntimout_ms: 5\r\n---\r\n\r\n## Configuration\r\n\r\n* `TOKEN`\r\n",
+      "tools.json": '[\n  {"name": "a", "description": "d",\n   "script": "a.js", "x-timout-ms": 1}\n]\n',
+      "a.js": "// reads\nexport default () => process.env.KEY;\n",
+    });
+    const { warnings } = await response.json<{
+      warnings: { code: string; file: string; line?: number; column?: number }[];
+    }>();
+    expect(warnings.map(({ code, file, line, column }) => `${file}:${line}:${column} ${code}`)).toEqual([
+      "SKILL.md:5:1 unknown_field",
+      "tools.json:3:22 unknown_field",
+      "tools.json:3:14 script_place",
+      "a.js:2:22 variable_not_declared",
+      "SKILL.md:10:4 variable_not_declared",
+    ]);
+  });
+
   const made = (text: string): Files => ({
     "SKILL.md": `---\nname: fox\ndescription: d\n${text}\n---\n`,
     a: "",

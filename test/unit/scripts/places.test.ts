@@ -175,7 +175,11 @@ test("on GitHub a command annotates the lines of what it finds, by their paths i
 });
 
 test("a file that a command cannot use: the text has a line for each fault, --json a member", async () => {
-  const dir = folder({ "hull.toml": "[runner]\nqueu = 1\n", "sub/x": "", "flow.yaml": "nodes: [" });
+  const dir = folder({
+    "hull.toml": "[runner]\nqueu = 1\n",
+    "sub/x": "",
+    "flow.yaml": "nodes: [",
+  });
   const fault = {
     path: "runner.queu",
     message: "the key runner.queu is unknown.",
@@ -189,6 +193,17 @@ test("a file that a command cannot use: the text has a line for each fault, --js
   });
   const { err } = await hullHere(["list"], join(dir, "sub"));
   expect(err).toBe("../hull.toml:2:1: error: the key runner.queu is unknown.\n  Did you mean queue?\n");
+  const deploy = await hullHere(
+    ["deploy", "--dry-run", "--config", "own.toml"],
+    folder({ "skills/a/SKILL.md": LONG, "own.toml": "name = 'a'\n[build]\n  cwd = 2\n" }),
+  );
+  expect(deploy).toMatchObject({
+    code: 2,
+    err: expect.stringMatching(/^own\.toml:3:3: error: build\.cwd: /m),
+  });
+  expect(deploy.err).toMatch(
+    /^own\.toml:1:1: error: main: .*\n(?:own\.toml:\d.*\n)* {2}Begin with a copy of Hull's own/,
+  );
   const run = ["workflow", "run", "flow.yaml", "--task", "x", "--url", "http://127.0.0.1:1"];
   expect((await hullHere(run, dir)).err).toMatch(/^flow\.yaml:1:9: error: the file is not valid YAML: /);
 });
