@@ -55,6 +55,7 @@ it.each<[becomes: string, permissions: JsonObject, args: JsonObject]>([
   ["runs", { deny: { edit: false, "*": ["/etc/*"] } }, { path: "/src/a" }],
   ["edit", { deny: { edit: false, "e*": ["/etc/*"] } }, { path: "/etc/a" }],
   ["edit", { deny: { edit: ["*[7]*"] } }, { lines: [7] }],
+  ["edit", { deny: { edit: ["caf\u00e9*"] } }, { path: "cafe\u0301.txt" }],
   ["edit", { deny: { edit: "yes" } }, {}],
   ["runs", { deny: { edit: "no", other: "yes" } }, {}],
   ["edit", { deny: { edit: "no" }, allow: { edit: "no" } }, {}],
