@@ -98,7 +98,8 @@ export class Redactor {
   #redacted(value: unknown): unknown {
     if (typeof value === "string") return this.text(value);
     if (Array.isArray(value)) return value.map((item) => this.#redacted(item));
-    if (typeof value !== "object" || value === null) return value;
+    // A number with all its digits is no object to copy (src/skill/exact-json.ts).
+    if (typeof value !== "object" || value === null || JSON.isRawJSON(value)) return value;
     const entries = Object.entries(value);
     return Object.fromEntries(entries.map(([key, item]) => [this.text(key), this.#redacted(item)]));
   }

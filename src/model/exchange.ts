@@ -4,6 +4,7 @@ import { wellFormedJson } from "../bytes.ts";
 import type { Message, ModelTurn, ProviderPassthrough, Verbatim } from "../engine/messages.ts";
 import { ProviderRedirectRefused, ProviderUnreachable, ReplayMissing } from "../errors/provider.ts";
 import { causeOf, HullError } from "../errors.ts";
+import { withSentDigits } from "../skill/exact-json.ts";
 import { isObject } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { withExtra } from "./extra.ts";
@@ -146,7 +147,9 @@ async function turnIn<Request extends Sent>(
   if (isObject(document)) sink.onUsage?.(readUsage(document.usage));
   const turn = wire.parse(document, target, callIdSource(request.messages ?? []), text);
   if (!streamed) announce(turn, options.sink);
-  return isVerbatim && isObject(document) ? { ...turn, document } : turn;
+  return isVerbatim && isObject(document)
+    ? { ...turn, document: withSentDigits(document, text ?? "") }
+    : turn;
 }
 
 function withPassthrough(body: object, passthrough: ProviderPassthrough | null): object {

@@ -11,6 +11,7 @@ declare global {
   interface JSON {
     /** What `JSON.stringify` writes as this text. TypeScript does not know the function yet. */
     rawJSON(text: string): JsonObject;
+    isRawJSON(value: unknown): boolean;
   }
 }
 
@@ -44,6 +45,11 @@ export function exactJson(
 }
 
 /** The same as a value that `JSON.stringify` writes so. */
+export function withSentDigits<T extends Json>(
+  value: T,
+  text: string,
+  pick?: (sent: Json) => Json | undefined,
+): T;
 export function withSentDigits(
   value: Json,
   text: string,

@@ -1,9 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { REDACTED, Redactor, tooShortToRedact } from "../../src/redact.ts";
+import { withSentDigits } from "../../src/skill/exact-json.ts";
 import { fc } from "../support/property.ts";
 
 const SECRET = "sk-canary-1234567890/+=";
 const redactor = new Redactor([SECRET, "sk-canary", "short"]);
+
+it("keeps a number with more digits than JavaScript has, next to a secret", () => {
+  const text = `{"id":12345678901234567890,"key":"${SECRET}"}`;
+  const value = withSentDigits(JSON.parse(text), text);
+  expect(JSON.stringify(redactor.json(value))).toBe(text.replace(SECRET, REDACTED));
+});
 
 it.each([
   ["API_KEY", "1234567", true],

@@ -2,6 +2,7 @@
  * The stream of an Anthropic message: the provider's own events if it uses this protocol, otherwise events made from
  * text, reasoning and the finished turn. It redacts secrets in texts, even if they arrive in pieces.
  */
+import { wellFormedJson } from "../../bytes.ts";
 import type { Block, ModelTurn } from "../../engine/messages.ts";
 import {
   emptyMessage,
@@ -14,7 +15,6 @@ import { anthropicStop } from "../../llm/stop-words.ts";
 import { type JoinedText, joined } from "../../model/whole-characters.ts";
 import type { Sink } from "../../model/wire.ts";
 import { DeltaText, textOf } from "../../run/delta.ts";
-import { exactJson } from "../../skill/exact-json.ts";
 import { isObject, objectOf } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
@@ -129,10 +129,9 @@ export class MessageEvents {
   #whole(block: Block, as?: "redacted_thinking"): void {
     const shown = objectOf(wireBlock(block));
     if (as !== undefined) this.#start({ type: as, data: shown.signature ?? "" });
-    else if (block.type === "tool_call") {
+    else if (shown.type === "tool_use") {
       this.#start({ ...shown, input: {} });
-      const partial_json = exactJson(shown.input ?? {}, block.raw);
-      this.#delta({ type: "input_json_delta", partial_json });
+      this.#delta({ type: "input_json_delta", partial_json: wellFormedJson(shown.input) });
     } else if (shown.type === "text") {
       this.#start({ ...shown, text: "" });
       this.#delta({ type: "text_delta", text: shown.text ?? "" });

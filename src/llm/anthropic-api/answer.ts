@@ -12,6 +12,7 @@ import {
   refusalOf,
   type Usage,
 } from "../../engine/messages.ts";
+import { withSentDigits } from "../../skill/exact-json.ts";
 import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { parseErrorArguments } from "../blocks.ts";
@@ -125,7 +126,7 @@ export function wireBlock(block: Block): WireBlock {
         type: "tool_use",
         id,
         name,
-        input: given ?? parseErrorArguments(raw),
+        input: given === null ? parseErrorArguments(raw) : withSentDigits(given, raw),
         caller: { type: "direct" },
       };
     }
