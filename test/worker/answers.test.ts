@@ -99,7 +99,7 @@ describe.each(ALL)("%s", (name, route) => {
 
   it("streams its run up to done", async () => {
     const response = await post(await route.path(), route.body("x", SAID), EVENTS);
-    expect([response.status, response.headers.get("cache-control")]).toEqual([200, "no-store"]);
+    expect([response.status, response.headers.get("cache-control")]).toEqual([200, "no-store, no-transform"]);
     const events = await readEvents(response);
     expect(events.at(0)?.event).toBe("start");
     expect(events.at(-1)).toMatchObject({ event: "done", data: { ok: true } });
