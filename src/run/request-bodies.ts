@@ -28,26 +28,16 @@ const SECRET_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 const HOLDS_KEYS = /^authorization$/i;
 
 const webhook = () =>
-  z
-    .strictObject({
-      secret_env: z.string().check(z.regex(SECRET_NAME, "the name of a variable")),
-      header: z.string().check(
-        z.regex(HEADER, "the name of a header"),
-        z.refine((name) => !HOLDS_KEYS.test(name), "holds Hull's own keys; name another header"),
-      ),
-      algorithm: maybe(z.literal("hmac-sha256")),
-      timestamp_header: maybe(z.string().check(z.regex(HEADER, "the name of a header"))),
-      tolerance_s: maybe(z.int().check(z.positive(), z.lte(MAX_TOLERANCE_S))),
-    })
-    .check(
-      z.refine(
-        ({ timestamp_header, tolerance_s }) => tolerance_s === undefined || timestamp_header !== undefined,
-        {
-          path: ["tolerance_s"],
-          message: "needs timestamp_header, which names the header with the time",
-        },
-      ),
-    );
+  z.strictObject({
+    secret_env: z.string().check(z.regex(SECRET_NAME, "the name of a variable")),
+    header: z.string().check(
+      z.regex(HEADER, "the name of a header"),
+      z.refine((name) => !HOLDS_KEYS.test(name), "holds Hull's own keys; name another header"),
+    ),
+    algorithm: maybe(z.literal("hmac-sha256")),
+    timestamp_header: maybe(z.string().check(z.regex(HEADER, "the name of a header"))),
+    tolerance_s: maybe(z.int().check(z.positive(), z.lte(MAX_TOLERANCE_S))),
+  });
 
 /** A folder in the session's files: `a/b`, without `.` and `..`. */
 const daemonPath = () =>
