@@ -106,7 +106,7 @@ export const defineCommand = <O extends FlagOptions>({
     const [action = ""] = given.positionals;
     for (const [name, actions] of Object.entries<readonly string[] | undefined>(only))
       if (has.has(name) && actions?.includes(action) === false)
-        process.stderr.write(`--${name} has no effect with ${action}, only with ${actions.join(", ")}.\n`);
+        process.stderr.write(`--${name} has an effect only with ${actions.join(" and ")}.\n`);
     return run(given);
   },
 });

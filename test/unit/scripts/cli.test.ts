@@ -69,12 +69,9 @@ const NOBODY = "http://127.0.0.1:9";
 test.each([
   [["deploy", "--url", NOBODY, "none"], "--url has no effect without --keep-going."],
   [["call", "x", "--key", "k", "-d", "none"], "--key has no effect without --url."],
-  [
-    ["keys", "list", "--scopes", "admin", "--url", NOBODY],
-    "--scopes has no effect with list, only with add.",
-  ],
-  [["workflow", "ls", "--task", "x", "--url", NOBODY], "--task has no effect with ls, only with run, fork."],
-  [["sessions", "ls", "--run", "--url", NOBODY], "--run has no effect with ls, only with tail."],
+  [["keys", "list", "--scopes", "admin", "--url", NOBODY], "--scopes has an effect only with add."],
+  [["workflow", "ls", "--task", "x", "--url", NOBODY], "--task has an effect only with run and fork."],
+  [["sessions", "ls", "--run", "--url", NOBODY], "--run has an effect only with tail."],
 ])("a flag without effect is told: %j", async (args, says) => {
   expect((await hull(args)).err).toContain(`${says}\n`);
 });
