@@ -167,6 +167,11 @@ test("on GitHub a command annotates the lines of what it finds, by their paths i
     /^::warning file=long\/SKILL\.md,line=13,col=10,title=reference_missing::The text links to gone\.md,.* Add the file/m,
   );
   expect(err.match(/^::(?:error|warning) /gm)).toHaveLength(PLACES.length);
+  const odd = folder({ "hull.toml": "", "skills/50%, a/SKILL.md": "x" });
+  vi.stubEnv("GITHUB_WORKSPACE", odd);
+  expect((await hullHere(["validate"], odd)).err).toContain(
+    "::error file=skills/50%25%2C a/SKILL.md,line=1,col=1,",
+  );
   const wrong = folder({ "hull.toml": 'name = 1\n[llm.aliases]\n"50%,\\n" = 1\n' });
   vi.stubEnv("GITHUB_WORKSPACE", wrong);
   expect((await hullHere(["list"], wrong)).err).toMatch(
