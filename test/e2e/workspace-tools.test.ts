@@ -87,7 +87,7 @@ test("files are written, read, edited, listed and searched without a process, an
   expect(result.status).toBe("done");
 });
 
-test("Edit changes nothing but the text, and keeps no file of another encoding from its own bytes", async () => {
+test("Edit changes nothing but the text, and refuses a file of another encoding", async () => {
   const { texts } = await run([
     [bash("printf '\\xef\\xbb\\xbfone\\ntwo\\n' > marked.csv; printf 'gr\\xfcn\\none\\n' > latin.txt")],
     [call("Edit", { file_path: "marked.csv", old_string: "one", new_string: "1" })],

@@ -21,7 +21,6 @@ import { projectChecks } from "../../../scripts/dev/checks.ts";
 import { lockState } from "../../../scripts/dev/state-lock.ts";
 import { keepRecent, notStarted, Supervised } from "../../../scripts/dev/supervised.ts";
 import { table } from "../../../scripts/table.ts";
-import { fitting } from "../../../scripts/terminal-columns.ts";
 import { skillSlug } from "../../../src/skill/slug.ts";
 import { type Ended, hullHere } from "../../support/hull-here.ts";
 import { processesWith } from "../../support/runner.ts";
@@ -543,22 +542,6 @@ test("a row of a table is one line, whatever its cells contain", () => {
       ["a\n  b", "c"],
     ]),
   ).toBe("NAME  B\na b   c\n");
-});
-
-test.each([
-  ["天気", 4, "天…"],
-  ["ﾃﾝｷ", 3, "ﾃﾝｷ"],
-  ["e\u0301te\u0301 long", 8, "e\u0301t…"],
-  ["👩‍👩‍👧👍", 4, "👩‍👩‍👧…"],
-  ["한국어", 6, "한…"],
-])("%s takes as many columns as a terminal gives it", (text, columns, cut) => {
-  expect(
-    table([
-      ["X", "Y"],
-      [text, "c"],
-    ]).split("\n")[0],
-  ).toBe(`X${" ".repeat(columns + 1)}Y`);
-  expect(fitting(text, 3)).toBe(cut);
 });
 
 test("--version says which Hull this is", async () => {
