@@ -85,21 +85,6 @@ describe("discovery", () => {
     expect(result.diagnostics[0]?.diagnostic.message).toContain("sub");
   });
 
-  test("copies for several tools: the skill outside of hidden folders is served", async () => {
-    const project = folder({
-      "skills/.agents/skills/twin/SKILL.md": skillText("Twin"),
-      "skills/.claude/skills/twin/SKILL.md": skillText("Twin"),
-      "skills/skills/twin/SKILL.md": skillText("Twin"),
-    });
-    const { found, skills, diagnostics } = await build(project, { keepGoing: true });
-    expect(found).toEqual([
-      "error duplicate_slug .agents/skills/twin/SKILL.md",
-      "error duplicate_slug .claude/skills/twin/SKILL.md",
-    ]);
-    expect(skills.map(({ folder: path }) => path)).toEqual([join(project, "skills/skills/twin")]);
-    expect(diagnostics[0]?.diagnostic.hint).toContain("or list the folder of one in .hullignore");
-  });
-
   test("folders at any depth, byte-sorted; another letter case is served and pointed out", async () => {
     const project = folder({
       "skills/b/SKILL.md": skillText("Same"),

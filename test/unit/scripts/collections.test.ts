@@ -33,6 +33,21 @@ const codes = ({ diagnostics }: BuildResult, skill: string) =>
     .filter(({ diagnostic: d }) => d.skill === skill && d.level !== "info")
     .map(({ diagnostic }) => diagnostic.code);
 
+test("copies for several tools: the skill outside of hidden folders is served", async () => {
+  const project = folder({
+    "skills/.agents/skills/twin/SKILL.md": skillText("Twin"),
+    "skills/.claude/skills/twin/SKILL.md": skillText("Twin"),
+    "skills/skills/twin/SKILL.md": skillText("Twin"),
+  });
+  const { found, skills, diagnostics } = await buildWith(project, { keepGoing: true });
+  expect(found).toEqual([
+    "error duplicate_slug .agents/skills/twin/SKILL.md",
+    "error duplicate_slug .claude/skills/twin/SKILL.md",
+  ]);
+  expect(skills.map(({ folder: path }) => path)).toEqual([join(project, "skills/skills/twin")]);
+  expect(diagnostics[0]?.diagnostic.hint).toContain("or list the folder of one in .hullignore");
+});
+
 test.each(Object.entries(WILD_LAYOUTS))("R13: %s", async (_, { files, served }) => {
   const result = await build(folder(files));
   const found = await Promise.all(
