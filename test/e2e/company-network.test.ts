@@ -11,6 +11,11 @@ test("commands, and the Worker of hull dev, ask other machines through the proxy
   const proxy = createServer((incoming, outgoing) => {
     const url = new URL(incoming.url ?? "");
     asked.push(`${incoming.method} ${url.href}`);
+    if (url.pathname === "/endless") {
+      outgoing.on("close", ended.resolve);
+      outgoing.writeHead(200, { "content-type": "text/event-stream" }).write("data: first\n\n");
+      return;
+    }
     if (url.hostname === "events.test") {
       outgoing.writeHead(201, { "content-type": "text/event-stream", etag: '"1"' }).write("data: first\n\n");
       seen.promise.then(() => outgoing.end("data: last\n\n"));
@@ -25,6 +30,7 @@ test("commands, and the Worker of hull dev, ask other machines through the proxy
     incoming.pipe(onward);
   });
   const seen = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<void>();
   proxy.listen(0, "127.0.0.1");
   await once(proxy, "listening");
   const address = proxy.address();
@@ -36,6 +42,8 @@ test("commands, and the Worker of hull dev, ask other machines through the proxy
     project: { "hull.toml": 'allowed_hosts = ["hull.test"]\n' },
     skills: {
       "news/SKILL.md": "---\nname: news\ndescription: Streams.\nproxy: http://events.test/feed\n---\n",
+      "endless/SKILL.md":
+        "---\nname: endless\ndescription: Streams.\nproxy: http://events.test/endless\n---\n",
       "gone/SKILL.md": "---\nname: gone\ndescription: Unreachable.\nproxy: https://gone.invalid/\n---\n",
       "hi/SKILL.md": "---\nname: hi\ndescription: Says hi.\nrun: [cat]\n---\nhi\n",
     },
@@ -51,12 +59,18 @@ test("commands, and the Worker of hull dev, ask other machines through the proxy
     }
     expect(text).toBe("data: first\n\ndata: last\n\n");
     expect(asked).toContain("POST http://events.test/feed");
+    // The proxy learns when the client leaves.
+    const leaving = new AbortController();
+    const { signal } = leaving;
+    await hull.call("/skills/endless", undefined, { method: "POST", signal });
+    leaving.abort();
+    await ended.promise;
     // No proxy for https: the host is asked directly, and the answer names it.
     const gone = await hull.call("/skills/gone", "question");
     expect([gone.status, await gone.text()]).toEqual([502, expect.stringContaining("gone.invalid")]);
 
     const started = asked.length;
-    expect((await json(await hull.call("/healthz"))).skills).toBe(3);
+    expect((await json(await hull.call("/healthz"))).skills).toBe(4);
     const how = { cwd: hull.root, env, process: true } as const;
     const called = await runHull(["call", "hi", "-i", "Ada", "--url", `http://hull.test:${hullPort}`], how);
     expect(called).toEqual({ code: 0, output: expect.stringContaining("Ada") });
