@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { signature, textToolContract } from "../../../src/engine/text-tools/contract.ts";
+import { asTextFormat, signature, textToolContract } from "../../../src/engine/text-tools/contract.ts";
 import { parseTextTurn } from "../../../src/engine/text-tools/parse.ts";
 import { fc } from "../../support/property.ts";
 
@@ -53,6 +53,14 @@ describe("tool calls in text", () => {
     expect(turn.calls).toEqual(calls);
     expect(turn.violations).toHaveLength(violations);
     expect(turn.errors).toEqual([]);
+  });
+
+  it("an earlier native call is written with all digits that its model sent", () => {
+    const call = { type: "tool_call" as const, id: "1", name: "run", arguments: { id: 2 ** 53 } };
+    const content = [{ ...call, raw: '{"id":9007199254740993}' }];
+    expect(asTextFormat([{ role: "assistant", content }])).toMatchObject([
+      { content: [{ text: '<tool_call>{"name":"run","arguments":{"id":9007199254740993}}</tool_call>' }] },
+    ]);
   });
 
   it("a call in angle brackets leaves nothing of itself in the prose", () => {
