@@ -35,7 +35,7 @@ describe("a trace", () => {
       tool_call_id: awaiting[0]?.tool_call_id,
       content: "so",
     });
-    await client.fetch(`/sessions/traced/runs/${run_id}?wait=terminal`);
+    await expect.poll(() => json(`/sessions/traced/runs/${run_id}`)).toMatchObject({ status: "done" });
     const { data } = await json<{ data: TraceStep[] }>(`/sessions/traced/runs/${run_id}/trace`);
     expect(data[2]).toMatchObject({ kind: "tool", ok: true, output: "so", duration_ms: expect.any(Number) });
     expect(data.at(-1)).toMatchObject({ kind: "note", name: "done", ok: true });
@@ -66,7 +66,9 @@ describe("a trace", () => {
     }>();
     const tool_call_id = awaiting[0]?.tool_call_id;
     await keyed.post("/sessions/cut/tool-results", { tool_call_id, content: across });
-    await keyed.fetch(`/sessions/cut/runs/${run_id}?wait=terminal`);
+    await expect
+      .poll(async () => (await keyed.fetch(`/sessions/cut/runs/${run_id}`)).json())
+      .toMatchObject({ status: "done" });
     const trace = await (await keyed.fetch(`/sessions/cut/runs/${run_id}/trace`)).text();
     expect(trace.split("x".repeat(1000)).length).toBeGreaterThan(40);
     expect(trace).not.toContain("canary");

@@ -1,5 +1,7 @@
 /** Options of a call or run that have no effect together with its other options. The result names them. */
+
 import { strategyFault } from "../../engine/agent/skills.ts";
+import { LEDGER_TOOL } from "../../engine/agent/task-ledger.ts";
 import type { Warning } from "../../engine/messages.ts";
 import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
@@ -211,12 +213,17 @@ export function ignoredInRun(asked: AskedRun): Warning[] {
 }
 
 /** Options that wait for the success of a tool which the run does not have. */
-const unknownTools = ({ given, names }: AskedRun): Warning[] =>
-  ["require_successful_tools", "stop_after_successful_tools"].flatMap((option) => {
-    const unknown = listOf(given[option]).filter((name) => names?.has(String(name)) === false);
+function unknownTools({ given, names }: AskedRun): Warning[] {
+  const hasLedger = given.task_ledger !== undefined || given.deliverables !== undefined;
+  const has = (name: string): boolean => names?.has(name) !== false || (hasLedger && name === LEDGER_TOOL);
+  return ["require_successful_tools", "stop_after_successful_tools"].flatMap((option) => {
+    const unknown = listOf(given[option])
+      .map(String)
+      .filter((name) => !has(name));
     const message = `${option} names ${unknown.join(", ")}, and the run has no such tool.`;
     return unknown.length === 0 ? [] : [{ code: "option_ignored", option, message }];
   });
+}
 
 /** Warnings about skills in the request that name the model for which they are written. */
 function skillKeys(skills: Json | undefined): Warning[] {
