@@ -147,7 +147,8 @@ test("a runner without further descriptors says so, and goes on", async () => {
     const { cause, reason = "" } = await call();
     ends.add(`${cause} ${reason}`.trim());
   }
-  expect([...ends]).toEqual(["spawn_failed EMFILE", "exit"]);
+  // With the least room a call may still succeed: a descriptor that was counted closes before it begins.
+  expect(ends).toEqual(new Set(["spawn_failed EMFILE", "exit"]));
   limit(most ?? "");
   stop.abort();
   await expect(staying).rejects.toMatchObject({ code: "client_closed_request" });
