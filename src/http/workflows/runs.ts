@@ -187,7 +187,8 @@ async function start(
     const origin = runRequest.before?.origin;
     if (origin !== undefined && origin.how !== "replay")
       await copyFiles(context, origin.run_id, { dst: run_id, request: named });
-    return session.ask("beginWorkflow", { spec, account, request: named });
+    const most = spec.test?.crashes?.length ?? 0;
+    return throughCrashes(most, () => session.ask("beginWorkflow", { spec, account, request: named }));
   });
 }
 
@@ -258,18 +259,23 @@ function executed(ended: JsonObject): object {
   return runResult(ended);
 }
 
-/**
- * The record of a run that has ended. If the run's test makes its process crash, each crash breaks the question off, so
- * this repeats it.
- * @param now the run's present record
- */
+/** The record of a run that has ended. @param now the run's present record */
 async function endOf(session: SessionClient, now: JsonObject): Promise<JsonObject> {
   const { crashes } = objectOf(objectOf(now.test).unmet);
-  for (let left = Array.isArray(crashes) ? crashes.length : 0; ; left -= 1) {
+  const most = Array.isArray(crashes) ? crashes.length : 0;
+  return throughCrashes(most, () => session.ask("workflow", { wait: "terminal" }));
+}
+
+/**
+ * Asks about a run whose test makes its process crash. Each crash breaks the question off, so this repeats it.
+ * @param most how many crashes are to come
+ */
+async function throughCrashes<T>(most: number, question: () => Promise<T>): Promise<T> {
+  for (let left = most; ; left -= 1) {
     try {
-      return await session.ask("workflow", { wait: "terminal" });
+      return await question();
     } catch (error) {
-      if (error instanceof HullError || left === 0) throw error;
+      if (error instanceof HullError || left <= 0) throw error;
     }
   }
 }
