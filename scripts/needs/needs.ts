@@ -97,7 +97,7 @@ const OUTSIDE = /(?<=^|\s)#[^\n]*|'[^']*'|\\[\s\S]|[^#'"\\()]+|[\s\S]/y;
 
 /** The script without comments and without what is in quotes, apart from the commands that double quotes substitute. */
 function withoutText(script: string): string {
-  // For each open double quote, and for each substitution in one, how many of its parentheses are open; of a quote `null`.
+  // One entry for each open double quote (`null`), and for each substitution in one (how many parentheses are open).
   const open: (number | null)[] = [];
   let code = "";
   for (let at = 0; at < script.length; ) {

@@ -103,7 +103,7 @@ export function form(api: Api, action: string, fields: Html, cls = ""): Html {
   return html`<form method="post" action="${action}" class="${cls}" data-once>${ownFields(api)}${fields}</form>`;
 }
 
-/** The token that ties a form to the signed-in caller, and the name by which Hull recognises a form that is sent again. */
+/** The token that ties a form to the signed-in caller, and the id by which Hull recognises a form that is sent again. */
 export function ownFields({ token }: Api): Html {
   const once = html`<input type="hidden" name="once" value="${crypto.randomUUID()}" autocomplete="off">`;
   return token === "" ? once : html`<input type="hidden" name="token" value="${token}">${once}`;

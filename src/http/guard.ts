@@ -36,9 +36,9 @@ export function checkHost(context: RequestContext): void {
 
 /**
  * Admits a permitted call, and records its caller. It checks the origin first, then the key. In local dev that only
- * loopback reaches, calls without a key belong to the developer, unless a proxy passes them on for another machine. If other machines can reach it and it is declared
- * public, it runs things for everybody and does nothing else without a key. A request that Hull derives from an
- * admitted one has the same caller.
+ * loopback reaches, calls without a key belong to the developer, unless a proxy passes them on for another machine. If
+ * other machines can reach it and it is declared public, it runs things for everybody and does nothing else without a
+ * key. A request that Hull derives from an admitted one has the same caller.
  * @param scope `any` admits every key
  * @param anyOrigin for operations that run nothing: static files
  * @throws OriginNotAllowed, AuthNotConfigured, Unauthenticated, Forbidden, FormNotTrusted
@@ -68,7 +68,7 @@ export async function guard(
   throw new Unauthenticated({ reason: "This deployment needs an API key." });
 }
 
-/** In these headers proxies and tunnels state for whom they ask. Whoever forges one only makes itself a stranger. */
+/** In these headers proxies and tunnels state for whom they ask. A client that forges one only loses rights. */
 const FORWARDED = ["x-forwarded-for", "x-real-ip", "forwarded"];
 const THIS_MACHINE = /^(?:::ffff:)?127\.\d+\.\d+\.\d+(?::\d+)?$|^(?:::1|\[::1\](?::\d+)?)$/i;
 

@@ -18,7 +18,10 @@ const listed = lazily(async () => {
   return (deployment: Deployment) => listedServers(deployment, null);
 });
 
-/** Ready: catalog and runner are usable. MCP servers without their login do not stop the others, nor do unreadable models or mocks. */
+/**
+ * Ready: catalog and runner are usable. MCP servers without their login do not stop the others, nor do unreadable models
+ * or mocks.
+ */
 export async function readyz(context: RequestContext): Promise<Response> {
   const [catalog, runner, servers, models, mocks] = await Promise.allSettled([
     context.deployment.registry.catalog(context.background),

@@ -123,7 +123,7 @@ function linkTo(
 ): JsonObject {
   const { url, headers } = context.request;
   const { href } = new URL(path, url);
-  // TLS may end in front of a local server; who forges this gets links that do not work.
+  // TLS may end in front of a local server. A client that forges the header gets links that do not work.
   const uri = headers.get("x-forwarded-proto") === "https" ? href.replace(/^http:/, "https:") : href;
   if (LINKLESS.includes(protocol.version)) {
     return { type: "text", text: `${filename} (${mediaType(mime)}, ${counted(size, "byte")}): ${uri}` };
