@@ -30,9 +30,9 @@ import type { AgentState, OpenCall, RunState } from "./state.ts";
 import { type AgentStep, type CallStep, type PlannedCall, recorded } from "./step.ts";
 import { keepsLedger, LEDGER_TOOL, ledgerTool, type TaskLedger, updatedLedger } from "./task-ledger.ts";
 
-/** Names of calls that the loop itself answers. */
-export const OWN_NAMES = [LOAD_SKILL, SEARCH_SKILLS, LEDGER_TOOL, READ_SKILL_RESOURCE];
-export const isRuntimeCall = (name: string): boolean => OWN_NAMES.includes(name);
+/** The loop's own tools: it answers their calls itself, and the system text always describes them. */
+export const RUNTIME_TOOLS: readonly string[] = [LOAD_SKILL, SEARCH_SKILLS, LEDGER_TOOL, READ_SKILL_RESOURCE];
+export const isRuntimeCall = (name: string): boolean => RUNTIME_TOOLS.includes(name);
 
 /** The tools on offer in every call of the run's model. */
 export function runtimeTools(run: RunState): ToolDefinition[] {

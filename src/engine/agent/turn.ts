@@ -16,8 +16,8 @@ import type { RunStatus } from "../run-status.ts";
 import { parseTextTurn, type TextCall, writtenArguments } from "../text-tools/parse.ts";
 import type { SearchTool } from "./calls.ts";
 import type { AgentRecordBody, Feedback, ModelCost } from "./records.ts";
-import { READ_SKILL_RESOURCE } from "./skill-resource.ts";
-import { LOAD_SKILL, SEARCH_SKILLS, scopedTools } from "./skills.ts";
+import { RUNTIME_TOOLS } from "./runtime-calls.ts";
+import { scopedTools } from "./skills.ts";
 import type { AgentSpec } from "./spec.ts";
 import { type AgentState, entersNextCall, type RunState, type TakenTurn } from "./state.ts";
 import {
@@ -28,7 +28,7 @@ import {
   roundsUsedUp,
   wakeLimitReached,
 } from "./status.ts";
-import { LEDGER_TOOL, openItems } from "./task-ledger.ts";
+import { openItems } from "./task-ledger.ts";
 import {
   actionRequired,
   handWrittenCall,
@@ -264,9 +264,6 @@ function writtenCalls({ iterations }: RunState, visible: readonly Message[]) {
     });
   };
 }
-
-/** The loop's own tools, which the system text always describes. */
-export const RUNTIME_TOOLS: readonly string[] = [LOAD_SKILL, SEARCH_SKILLS, READ_SKILL_RESOURCE, LEDGER_TOOL];
 
 const reasoning = (turn: ModelTurn): Block[] => turn.blocks.filter((block) => block.type === "reasoning");
 const textBlock = (text: string): Block[] => (text === "" ? [] : [{ type: "output_text", text }]);

@@ -1,6 +1,6 @@
 /** The specification of a run that a run delegates. Pure. */
 import { narrowed } from "../../engine/agent/delegation.ts";
-import { OWN_NAMES } from "../../engine/agent/runtime-calls.ts";
+import { RUNTIME_TOOLS } from "../../engine/agent/runtime-calls.ts";
 import type { AgentSkill, AgentSpec, AgentTool, Ceilings } from "../../engine/agent/spec.ts";
 import { ToolsRejected } from "../../errors/llm.ts";
 import { defined } from "../../skill/json.ts";
@@ -40,7 +40,7 @@ const gainsTools = ({ skills, tools }: AgentSpec): boolean =>
 export function withRequested(spec: AgentSpec, names: readonly string[] | null): AgentSpec {
   if (names === null) return spec;
   const tools = spec.tools.filter(({ definition }) => names.includes(definition.name));
-  const known = [...spec.tools.map(({ definition }) => definition.name), ...OWN_NAMES];
+  const known = [...spec.tools.map(({ definition }) => definition.name), ...RUNTIME_TOOLS];
   const missing = gainsTools(spec) ? [] : names.filter((name) => !known.includes(name));
   if (missing.length === 0) return { ...spec, tools };
   const { dropped: before = [] } = spec.policies;

@@ -1,7 +1,7 @@
 /** Turns a node of a graph, or the node of a task, into the request of a run. Pure. */
 import { intersectPolicies } from "../../engine/agent/policy.ts";
+import { RUNTIME_TOOLS } from "../../engine/agent/runtime-calls.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
-import { RUNTIME_TOOLS } from "../../engine/agent/turn.ts";
 import type { Node } from "../../engine/workflow/graph.ts";
 import { type StageTexts, stageTexts, type Worded } from "../../engine/workflow/stage-prompt.ts";
 import { isListed } from "../../engine/workspace-tools/definitions.ts";
