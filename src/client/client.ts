@@ -26,9 +26,7 @@ import {
   type Body,
   type Call,
   type CallSettings,
-  call,
   type HullOptions,
-  posts,
   type RunSettings,
   Transport,
 } from "./transport.ts";
@@ -80,7 +78,7 @@ export class Hull {
   readonly #transport: Transport;
 
   constructor(options: HullOptions = {}) {
-    this.#transport = new Transport(options);
+    this.#transport = new Transport(options, {});
     this.sessions = new SessionsClient(this.#transport);
     this.daemons = new DaemonsClient(this.#transport);
     this.files = new FilesClient(this.#transport);
@@ -111,7 +109,11 @@ export class Hull {
 
   /** The same as events. Leaving the stream before its end stops the run. */
   streamAgent(body: RunRequest, settings: RunSettings = {}): EventStream<RunResult> {
-    return executionStream(this.#transport, posts("POST /runs", { json: body }, settings), settings);
+    return executionStream(
+      this.#transport,
+      this.#transport.posts("POST /runs", { json: body }, settings),
+      settings,
+    );
   }
 
   /** The tenant's runs of all surfaces, the newest first, page by page. */
@@ -156,7 +158,7 @@ export class Hull {
 
   /** The cards of the served skills, sorted by slug. @param query words that must all occur */
   async *skills(query?: string, settings: CallSettings = {}): AsyncGenerator<Card, void, undefined> {
-    const first = call("GET /skills", { query: { q: query, limit: 1000 } });
+    const first = this.#transport.call("GET /skills", { query: { q: query, limit: 1000 } });
     for (let next: Call | null = first; next !== null; ) {
       const page: { cards: Card[]; next: Call | null } = await this.#transport.send(next, settings, cardPage);
       yield* page.cards;
@@ -245,7 +247,7 @@ class FilesClient {
     settings: RunSettings & { filename?: string; mime?: string } = {},
   ): Promise<StoredFile> {
     const { filename = content instanceof File ? content.name : undefined, mime } = settings;
-    const begun = posts("POST /files", { query: { filename } }, settings);
+    const begun = this.#transport.posts("POST /files", { query: { filename } }, settings);
     const type = mime === undefined ? {} : { "content-type": mime };
     return this.#transport.json(
       { ...begun, body: content, headers: { ...type, ...begun.headers } },
@@ -254,7 +256,7 @@ class FilesClient {
   }
 
   get(id: string, settings: CallSettings = {}): Promise<Blob> {
-    const asked = call("GET /files/{id}", { path: { id } });
+    const asked = this.#transport.call("GET /files/{id}", { path: { id } });
     return this.#transport.send(asked, settings, (response) => response.blob());
   }
 

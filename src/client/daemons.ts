@@ -33,47 +33,45 @@ export class DaemonClient {
   readonly id: string;
   /** The daemon's conversation: events, messages, files, approvals. */
   readonly session: SessionClient;
-  readonly #transport: Transport;
-  readonly #path: { id: string };
+  readonly #transport: Transport<"id">;
 
   constructor(transport: Transport, id: string) {
     this.id = id;
     this.session = new SessionClient(transport, id);
-    this.#transport = transport;
-    this.#path = { id };
+    this.#transport = transport.of(id);
   }
 
   /** The daemon with its snapshot and the beginning of its queue. */
   get(settings: CallSettings = {}): Promise<DaemonSnapshot> {
-    return this.#transport.ask("GET /daemons/{id}", { path: this.#path }, settings);
+    return this.#transport.ask("GET /daemons/{id}", {}, settings);
   }
 
   /** Its wakes, the newest first, page by page. */
   wakes(settings: CallSettings = {}): AsyncGenerator<Item<"GET /daemons/{id}/wakes">> {
-    return this.#transport.pages("GET /daemons/{id}/wakes", { path: this.#path }, settings);
+    return this.#transport.pages("GET /daemons/{id}/wakes", {}, settings);
   }
 
   /** Puts an event, which may be any JSON, into its queue. */
   send(payload: unknown, settings: RunSettings = {}): Promise<Daemon> {
-    return this.#transport.post("POST /daemons/{id}/events", { path: this.#path, json: payload }, settings);
+    return this.#transport.post("POST /daemons/{id}/events", { json: payload }, settings);
   }
 
   /** Wakes it once it is idle. */
   wake(settings: RunSettings = {}): Promise<Daemon> {
-    return this.#transport.post("POST /daemons/{id}/wake", { path: this.#path, json: {} }, settings);
+    return this.#transport.post("POST /daemons/{id}/wake", { json: {} }, settings);
   }
 
   stop(settings: RunSettings = {}): Promise<Daemon> {
-    return this.#transport.post("POST /daemons/{id}/stop", { path: this.#path, json: {} }, settings);
+    return this.#transport.post("POST /daemons/{id}/stop", { json: {} }, settings);
   }
 
   /** Starts it again after it was stopped or has failed. */
   resume(settings: RunSettings = {}): Promise<Daemon> {
-    return this.#transport.post("POST /daemons/{id}/resume", { path: this.#path, json: {} }, settings);
+    return this.#transport.post("POST /daemons/{id}/resume", { json: {} }, settings);
   }
 
   /** Stops it and removes all its data, including its session. */
   delete(settings: CallSettings = {}): Promise<void> {
-    return this.#transport.remove("DELETE /daemons/{id}", { path: this.#path }, settings);
+    return this.#transport.remove("DELETE /daemons/{id}", {}, settings);
   }
 }

@@ -3,7 +3,7 @@ import type { Execution } from "../../typed/client/api.d.ts";
 import { SkillAnswer } from "./answer.ts";
 import { EventStream } from "./event-stream.ts";
 import type { Item } from "./route.ts";
-import { type Call, type CallSettings, call, type RunSettings, type Transport } from "./transport.ts";
+import type { Call, CallSettings, RunSettings, Transport } from "./transport.ts";
 
 export class ExecutionsClient {
   readonly #transport: Transport;
@@ -19,14 +19,14 @@ export class ExecutionsClient {
 
   /** The answer itself, once the call has ended. Throws HullError if it failed. */
   result(id: string, settings: CallSettings = {}): Promise<SkillAnswer> {
-    const asked = call("GET /executions/{id}/result", { path: { id } });
+    const asked = this.#transport.call("GET /executions/{id}/result", { path: { id } });
     return this.#transport.send(asked, settings, skillAnswer);
   }
 
   /** The events so far, then future ones. Leaving the stream does not stop the call. */
   events(id: string, settings: CallSettings & { after?: number } = {}): EventStream<object> {
     const { after } = settings;
-    const asked = call("GET /executions/{id}/events", { path: { id }, query: { after } });
+    const asked = this.#transport.call("GET /executions/{id}/events", { path: { id }, query: { after } });
     return new EventStream({ transport: this.#transport, call: asked, ends: true, settings });
   }
 
@@ -59,8 +59,9 @@ export function executionStream<Done>(
   return new EventStream({
     transport,
     call: begun,
-    resumed: (id) => call("GET /executions/{id}/events", { path: { id } }),
-    left: (id) => transport.nothing(call("DELETE /executions/{id}", { path: { id } }, { repeatable: false })),
+    resumed: (id) => transport.call("GET /executions/{id}/events", { path: { id } }),
+    left: (id) =>
+      transport.nothing(transport.call("DELETE /executions/{id}", { path: { id } }, { repeatable: false })),
     ends: true,
     settings,
   });

@@ -20,7 +20,7 @@ import type {
 import type { EventStream } from "./event-stream.ts";
 import { executionStream } from "./executions.ts";
 import type { Answer, Query } from "./route.ts";
-import { type CallSettings, posts, type RunSettings, type Transport } from "./transport.ts";
+import type { CallSettings, RunSettings, Transport } from "./transport.ts";
 
 /** Whose soft budget or cost is meant: a session's; without an id the caller's own. */
 type OfSession = Query<"GET /llm/budget">;
@@ -38,7 +38,11 @@ export class ModelsClient {
 
   /** Leaving the stream before its end stops the call. */
   stream(body: CallRequest, settings: RunSettings = {}): EventStream<CallResult> {
-    return executionStream(this.#transport, posts("POST /llm/stream", { json: body }, settings), settings);
+    return executionStream(
+      this.#transport,
+      this.#transport.posts("POST /llm/stream", { json: body }, settings),
+      settings,
+    );
   }
 
   /** Calls a model until its answer matches a schema. */

@@ -8,6 +8,13 @@ import type { Routes } from "../../typed/client/api.d.ts";
 export type Route = keyof Routes;
 /** What names the call in the path, and its query and JSON. */
 export type Takes<R extends Route> = Routes[R]["takes"];
+/** The same for whoever knows these parameters of the path. */
+export type TakesBelow<R extends Route, Known extends string> = Omit<Takes<R>, "path"> &
+  (Takes<R> extends { path: infer P }
+    ? keyof P extends Known
+      ? { path?: never }
+      : { path: Omit<P, Known> }
+    : { path?: never });
 export type Answer<R extends Route> = Routes[R]["answer"];
 /** The parameters of its query. */
 export type Query<R extends Route> = Takes<R> extends { query?: infer Q } ? NonNullable<Q> : never;
@@ -41,15 +48,13 @@ export interface RouteRequest {
   json?: unknown;
 }
 
+/** What a route takes, untyped. */
+interface RouteInput extends Pick<RouteRequest, "query" | "json"> {
+  path?: { readonly [name: string]: string };
+}
+
 /** The request of a route. */
-export function requestOf<R extends Route>(
-  route: R,
-  {
-    path = {},
-    query,
-    json,
-  }: Takes<R> & { path?: Record<string, string>; query?: RouteRequest["query"]; json?: unknown },
-): RouteRequest {
+export function requestOf(route: Route, { path = {}, query, json }: RouteInput): RouteRequest {
   const [method = "", template = ""] = route.split(" ");
   const named = template.replace(/\{(\w+)\}/g, (_, name: string) => segments(name, path[name] ?? ""));
   return { method, path: named, query, json };

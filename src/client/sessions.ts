@@ -29,7 +29,7 @@ import type {
 } from "../../typed/client/api.d.ts";
 import { EventStream } from "./event-stream.ts";
 import type { Answer, Filter, Item, Json } from "./route.ts";
-import { type Body, type CallSettings, call, posts, type RunSettings, type Transport } from "./transport.ts";
+import type { Body, CallSettings, RunSettings, Transport } from "./transport.ts";
 
 /** An approval in the form of a stream or a list. */
 type NamedApproval = Pick<EventData["approval_request"], "id" | "arguments_digest">;
@@ -59,24 +59,22 @@ export class SessionClient {
   readonly id: string;
   readonly approvals: ApprovalsClient;
   readonly files: SessionFilesClient;
-  readonly #transport: Transport;
-  readonly #path: { id: string };
+  readonly #transport: Transport<"id">;
 
   constructor(transport: Transport, id: string) {
     this.id = id;
-    this.#transport = transport;
-    this.#path = { id };
+    this.#transport = transport.of(id);
     this.approvals = new ApprovalsClient(transport, id);
     this.files = new SessionFilesClient(transport, id);
   }
 
   get(settings: CallSettings = {}): Promise<Session> {
-    return this.#transport.ask("GET /sessions/{id}", { path: this.#path }, settings);
+    return this.#transport.ask("GET /sessions/{id}", {}, settings);
   }
 
   /** Stops the session's run and removes all its data. */
   delete(settings: CallSettings = {}): Promise<void> {
-    return this.#transport.remove("DELETE /sessions/{id}", { path: this.#path }, settings);
+    return this.#transport.remove("DELETE /sessions/{id}", {}, settings);
   }
 
   /** Runs an agent and returns when the run has ended, or with `wait: "idle"` when it rests. */
@@ -86,7 +84,7 @@ export class SessionClient {
   ): Promise<SessionRunResult> {
     return this.#transport.post(
       "POST /sessions/{id}/runs",
-      { path: this.#path, query: { wait: settings.wait }, json: body },
+      { query: { wait: settings.wait }, json: body },
       settings,
     );
   }
@@ -95,29 +93,29 @@ export class SessionClient {
   start(body: RunRequest, settings: RunSettings = {}): Promise<RunAccepted> {
     return this.#transport.begin(
       "POST /sessions/{id}/runs",
-      { path: this.#path, query: { wait: "none" }, json: body },
+      { query: { wait: "none" }, json: body },
       settings,
     );
   }
 
   /** Runs an agent and follows its events. Leaving the stream does not stop the run: `cancel` does. */
   stream(body: RunRequest, settings: RunSettings = {}): EventStream<SessionRunResult> {
-    const begun = posts("POST /sessions/{id}/runs", { path: this.#path, json: body }, settings);
+    const begun = this.#transport.posts("POST /sessions/{id}/runs", { json: body }, settings);
     return new EventStream({ transport: this.#transport, call: begun, ends: true, settings });
   }
 
   runs(settings: CallSettings = {}): AsyncGenerator<SessionRuns["data"][number]> {
-    return this.#transport.pages("GET /sessions/{id}/runs", { path: this.#path }, settings);
+    return this.#transport.pages("GET /sessions/{id}/runs", {}, settings);
   }
 
   getRun(run: string, settings: CallSettings = {}): Promise<SessionRun> {
-    return this.#transport.ask("GET /sessions/{id}/runs/{run}", { path: { ...this.#path, run } }, settings);
+    return this.#transport.ask("GET /sessions/{id}/runs/{run}", { path: { run } }, settings);
   }
 
   /** Events of a run: those so far, or after an event's number, then future ones, up to its end. */
   runEvents(run: string, settings: CallSettings & { after?: number } = {}): EventStream<SessionRunResult> {
-    const asked = call("GET /sessions/{id}/runs/{run}/events", {
-      path: { ...this.#path, run },
+    const asked = this.#transport.call("GET /sessions/{id}/runs/{run}/events", {
+      path: { run },
       query: { after: settings.after },
     });
     return new EventStream({ transport: this.#transport, call: asked, ends: true, settings });
@@ -128,18 +126,14 @@ export class SessionClient {
     run: string,
     settings: CallSettings = {},
   ): AsyncGenerator<Item<"GET /sessions/{id}/runs/{run}/trace">> {
-    return this.#transport.pages(
-      "GET /sessions/{id}/runs/{run}/trace",
-      { path: { ...this.#path, run } },
-      settings,
-    );
+    return this.#transport.pages("GET /sessions/{id}/runs/{run}/trace", { path: { run } }, settings);
   }
 
   /** Ends a run; an ended run stays unchanged. */
   cancel(run: string, settings: CallSettings = {}): Promise<SessionRun> {
-    const asked = call(
+    const asked = this.#transport.call(
       "POST /sessions/{id}/runs/{run}/cancel",
-      { path: { ...this.#path, run }, json: {} },
+      { path: { run }, json: {} },
       { repeatable: true },
     );
     return this.#transport.json(asked, settings);
@@ -153,7 +147,7 @@ export class SessionClient {
     const { after } = settings;
     // The stream begins after the last event before this call, so that a cut before its first event loses none.
     const begin = async (): Promise<string> => `${this.id}:${after ?? (await this.get(settings)).last_event}`;
-    const asked = call("GET /sessions/{id}/events", { path: this.#path });
+    const asked = this.#transport.call("GET /sessions/{id}/events", {});
     return new EventStream({ transport: this.#transport, call: asked, begin, ends: false, settings });
   }
 
@@ -162,16 +156,12 @@ export class SessionClient {
     settings: CallSettings & Filter<"GET /sessions/{id}/events/list"> = {},
   ): AsyncGenerator<HullEvent> {
     const { event } = settings;
-    return this.#transport.pages(
-      "GET /sessions/{id}/events/list",
-      { path: this.#path, query: { event } },
-      settings,
-    );
+    return this.#transport.pages("GET /sessions/{id}/events/list", { query: { event } }, settings);
   }
 
   /** The messages that the next model call would send, the oldest first. */
   messages(settings: CallSettings = {}): AsyncGenerator<SessionMessages["data"][number]> {
-    return this.#transport.pages("GET /sessions/{id}/messages", { path: this.#path }, settings);
+    return this.#transport.pages("GET /sessions/{id}/messages", {}, settings);
   }
 
   /** Sends a message to the run under way, or to the next one. */
@@ -180,11 +170,7 @@ export class SessionClient {
     settings: RunSettings & Pick<NewMessage, "delivery"> = {},
   ): Promise<Delivered> {
     const { delivery } = settings;
-    return this.#transport.post(
-      "POST /sessions/{id}/messages",
-      { path: this.#path, json: { content, delivery } },
-      settings,
-    );
+    return this.#transport.post("POST /sessions/{id}/messages", { json: { content, delivery } }, settings);
   }
 
   /** Answers a call of a tool that the run's caller carries out. */
@@ -192,64 +178,52 @@ export class SessionClient {
     body: ToolAnswer,
     settings: RunSettings = {},
   ): Promise<Answer<"POST /sessions/{id}/tool-results">> {
-    return this.#transport.post(
-      "POST /sessions/{id}/tool-results",
-      { path: this.#path, json: body },
-      settings,
-    );
+    return this.#transport.post("POST /sessions/{id}/tool-results", { json: body }, settings);
   }
 
   /** The conversation as lines `role: text`; `full` includes what only the model sees. */
   transcript(view: "visible" | "full" = "visible", settings: CallSettings = {}): Promise<string> {
-    const asked = call("GET /sessions/{id}/transcript", { path: this.#path, query: { view } });
+    const asked = this.#transport.call("GET /sessions/{id}/transcript", { query: { view } });
     return this.#transport.send(asked, settings, (response) => response.text());
   }
 
   /** The transcript itself, with which another session can be opened. */
   rawTranscript(settings: CallSettings = {}): Promise<Transcript> {
-    return this.#transport.ask(
-      "GET /sessions/{id}/transcript",
-      { path: this.#path, query: { view: "raw" } },
-      settings,
-    );
+    return this.#transport.ask("GET /sessions/{id}/transcript", { query: { view: "raw" } }, settings);
   }
 
   /** The model's chunks and the results of tools, to be replayed offline. */
   cassette(settings: CallSettings = {}): Promise<SessionCassette> {
-    return this.#transport.ask("GET /sessions/{id}/cassette", { path: this.#path }, settings);
+    return this.#transport.ask("GET /sessions/{id}/cassette", {}, settings);
   }
 
   async exists(settings: CallSettings = {}): Promise<boolean> {
-    return (await this.#transport.ask("GET /sessions/{id}/exists", { path: this.#path }, settings)).exists;
+    return (await this.#transport.ask("GET /sessions/{id}/exists", {}, settings)).exists;
   }
 
   /** The number of messages that the next model call would send. */
   async length(settings: CallSettings = {}): Promise<number> {
-    return (await this.#transport.ask("GET /sessions/{id}/length", { path: this.#path }, settings)).length;
+    return (await this.#transport.ask("GET /sessions/{id}/length", {}, settings)).length;
   }
 
   /** The session from which this one was forked, and its own forks. */
   ancestry(settings: CallSettings = {}): Promise<SessionAncestry> {
-    return this.#transport.ask("GET /sessions/{id}/ancestry", { path: this.#path }, settings);
+    return this.#transport.ask("GET /sessions/{id}/ancestry", {}, settings);
   }
 
   /** Replaces older messages by a summary. */
   compact(body: CompactRequest = {}, settings: RunSettings = {}): Promise<CompactedSession> {
-    return this.#transport.post("POST /sessions/{id}/compact", { path: this.#path, json: body }, settings);
+    return this.#transport.post("POST /sessions/{id}/compact", { json: body }, settings);
   }
 
   /** Begins a new conversation; the earlier one stays in the log. */
   reset(settings: RunSettings = {}): Promise<Session> {
-    return this.#transport.post("POST /sessions/{id}/reset", { path: this.#path, json: {} }, settings);
+    return this.#transport.post("POST /sessions/{id}/reset", { json: {} }, settings);
   }
 
   /** Keeps only the last messages. */
   trim(keep_last: number, settings: RunSettings = {}): Promise<Session> {
-    return this.#transport.post(
-      "POST /sessions/{id}/trim",
-      { path: this.#path, json: { keep_last } },
-      settings,
-    );
+    return this.#transport.post("POST /sessions/{id}/trim", { json: { keep_last } }, settings);
   }
 
   /** Adds a message to the conversation, of any role. */
@@ -257,43 +231,35 @@ export class SessionClient {
     message: Json<"POST /sessions/{id}/inject">["message"],
     settings: RunSettings = {},
   ): Promise<Session> {
-    return this.#transport.post(
-      "POST /sessions/{id}/inject",
-      { path: this.#path, json: { message } },
-      settings,
-    );
+    return this.#transport.post("POST /sessions/{id}/inject", { json: { message } }, settings);
   }
 
   /** Tells the run under way, or the next one, what was good or bad. */
   feedback(body: Json<"POST /sessions/{id}/feedback">, settings: RunSettings = {}): Promise<Delivered> {
-    return this.#transport.post("POST /sessions/{id}/feedback", { path: this.#path, json: body }, settings);
+    return this.#transport.post("POST /sessions/{id}/feedback", { json: body }, settings);
   }
 
   /** Closes the session for new runs until `resume`. */
   archive(settings: RunSettings = {}): Promise<Session> {
-    return this.#transport.post("POST /sessions/{id}/archive", { path: this.#path, json: {} }, settings);
+    return this.#transport.post("POST /sessions/{id}/archive", { json: {} }, settings);
   }
 
   abandon(settings: RunSettings = {}): Promise<Session> {
-    return this.#transport.post("POST /sessions/{id}/abandon", { path: this.#path, json: {} }, settings);
+    return this.#transport.post("POST /sessions/{id}/abandon", { json: {} }, settings);
   }
 
   close(settings: RunSettings = {}): Promise<Session> {
-    return this.#transport.post("POST /sessions/{id}/close", { path: this.#path, json: {} }, settings);
+    return this.#transport.post("POST /sessions/{id}/close", { json: {} }, settings);
   }
 
   /** Reactivates an archived session, and wakes an idle run. */
   resume(settings: RunSettings = {}): Promise<ResumedSession> {
-    return this.#transport.post("POST /sessions/{id}/resume", { path: this.#path, json: {} }, settings);
+    return this.#transport.post("POST /sessions/{id}/resume", { json: {} }, settings);
   }
 
   /** A session that begins in the present state of this one. @param id of the new session */
   async fork(id?: string, settings: RunSettings = {}): Promise<SessionClient> {
-    const fork = await this.#transport.post(
-      "POST /sessions/{id}/fork",
-      { path: this.#path, json: { dst: id } },
-      settings,
-    );
+    const fork = await this.#transport.post("POST /sessions/{id}/fork", { json: { dst: id } }, settings);
     return new SessionClient(this.#transport, fork.id);
   }
 
@@ -301,21 +267,21 @@ export class SessionClient {
   async forkAt(keep_first: number, id?: string, settings: RunSettings = {}): Promise<SessionClient> {
     const fork = await this.#transport.post(
       "POST /sessions/{id}/fork-at",
-      { path: this.#path, json: { keep_first, dst: id } },
+      { json: { keep_first, dst: id } },
       settings,
     );
     return new SessionClient(this.#transport, fork.id);
   }
 
   artifacts(settings: CallSettings = {}): AsyncGenerator<Artifacts["data"][number]> {
-    return this.#transport.pages("GET /sessions/{id}/artifacts", { path: this.#path }, settings);
+    return this.#transport.pages("GET /sessions/{id}/artifacts", {}, settings);
   }
 
   artifact(id: string, settings: CallSettings & { version?: number } = {}): Promise<Artifact> {
     const { version } = settings;
     return this.#transport.ask(
       "GET /sessions/{id}/artifacts/{artifact}",
-      { path: { ...this.#path, artifact: id }, query: { version } },
+      { path: { artifact: id }, query: { version } },
       settings,
     );
   }
@@ -323,21 +289,15 @@ export class SessionClient {
 
 /** Calls of tools that wait for a person's decision. */
 class ApprovalsClient {
-  readonly #transport: Transport;
-  readonly #path: { id: string };
+  readonly #transport: Transport<"id">;
 
   constructor(transport: Transport, session: string) {
-    this.#transport = transport;
-    this.#path = { id: session };
+    this.#transport = transport.of(session);
   }
 
   /** The approvals that wait now. */
   async list(settings: CallSettings = {}): Promise<Approvals["data"]> {
-    const { data } = await this.#transport.ask(
-      "GET /sessions/{id}/approvals",
-      { path: this.#path },
-      settings,
-    );
+    const { data } = await this.#transport.ask("GET /sessions/{id}/approvals", {}, settings);
     return data;
   }
 
@@ -364,9 +324,9 @@ class ApprovalsClient {
     settings: RunSettings,
   ): Promise<void> {
     return this.#transport.nothing(
-      posts(
+      this.#transport.posts(
         "POST /sessions/{id}/approvals/{approval}",
-        { path: { ...this.#path, approval: id }, json: { ...decision, arguments_digest } },
+        { path: { approval: id }, json: { ...decision, arguments_digest } },
         settings,
       ),
       settings,
@@ -376,38 +336,32 @@ class ApprovalsClient {
 
 /** The files of a session, which its tools work on. Paths are relative, with `/` between segments. */
 class SessionFilesClient {
-  readonly #transport: Transport;
-  readonly #path: { id: string };
+  readonly #transport: Transport<"id">;
 
   constructor(transport: Transport, session: string) {
-    this.#transport = transport;
-    this.#path = { id: session };
+    this.#transport = transport.of(session);
   }
 
   list(settings: CallSettings = {}): AsyncGenerator<SessionFiles["data"][number]> {
-    return this.#transport.pages("GET /sessions/{id}/files", { path: this.#path }, settings);
+    return this.#transport.pages("GET /sessions/{id}/files", {}, settings);
   }
 
   get(path: string, settings: CallSettings = {}): Promise<Blob> {
-    const asked = call("GET /sessions/{id}/files/{path}", { path: { ...this.#path, path } });
+    const asked = this.#transport.call("GET /sessions/{id}/files/{path}", { path: { path } });
     return this.#transport.send(asked, settings, (response) => response.blob());
   }
 
   /** Stores a file, up to 32 MiB. */
   put(path: string, content: Exclude<Body, FormData>, settings: CallSettings = {}): Promise<SessionFile> {
-    const asked = call(
+    const asked = this.#transport.call(
       "PUT /sessions/{id}/files/{path}",
-      { path: { ...this.#path, path } },
+      { path: { path } },
       { body: content },
     );
     return this.#transport.json(asked, settings);
   }
 
   delete(path: string, settings: CallSettings = {}): Promise<void> {
-    return this.#transport.remove(
-      "DELETE /sessions/{id}/files/{path}",
-      { path: { ...this.#path, path } },
-      settings,
-    );
+    return this.#transport.remove("DELETE /sessions/{id}/files/{path}", { path: { path } }, settings);
   }
 }

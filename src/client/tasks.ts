@@ -3,7 +3,7 @@ import type { SubAgentRequest, SubAgentResult, Task, TaskRequest, Tasks } from "
 import { EventStream } from "./event-stream.ts";
 import type { Json } from "./route.ts";
 import { SessionClient } from "./sessions.ts";
-import { type CallSettings, posts, type RunSettings, type Transport } from "./transport.ts";
+import type { CallSettings, RunSettings, Transport } from "./transport.ts";
 
 export class TasksClient {
   readonly #transport: Transport;
@@ -25,7 +25,7 @@ export class TasksClient {
 
   /** The same as events. Leaving the stream does not end the task: `close` does. */
   stream(body: TaskRequest, settings: RunSettings = {}): EventStream<Task> {
-    const call = posts("POST /tasks", { json: body }, settings);
+    const call = this.#transport.posts("POST /tasks", { json: body }, settings);
     return new EventStream({ transport: this.#transport, call, ends: true, settings });
   }
 
@@ -59,36 +59,30 @@ export class TaskClient {
   readonly id: string;
   /** The task's conversation: events, messages, files, approvals. */
   readonly session: SessionClient;
-  readonly #transport: Transport;
-  readonly #path: { id: string };
+  readonly #transport: Transport<"id">;
 
   constructor(transport: Transport, id: string) {
     this.id = id;
     this.session = new SessionClient(transport, id);
-    this.#transport = transport;
-    this.#path = { id };
+    this.#transport = transport.of(id);
   }
 
   get(settings: CallSettings = {}): Promise<Task> {
-    return this.#transport.ask("GET /tasks/{id}", { path: this.#path }, settings);
+    return this.#transport.ask("GET /tasks/{id}", {}, settings);
   }
 
   /** Gives its agent another task. */
   input(task: string, settings: RunSettings = {}): Promise<Task> {
-    return this.#transport.post("POST /tasks/{id}/input", { path: this.#path, json: { task } }, settings);
+    return this.#transport.post("POST /tasks/{id}/input", { json: { task } }, settings);
   }
 
   /** Begins the next cycle of a task that awaits one. @param payload any JSON, which its agent reads */
   trigger(payload?: unknown, settings: RunSettings = {}): Promise<Task> {
-    return this.#transport.post(
-      "POST /tasks/{id}/trigger",
-      { path: this.#path, json: { payload } },
-      settings,
-    );
+    return this.#transport.post("POST /tasks/{id}/trigger", { json: { payload } }, settings);
   }
 
   /** Ends the task, and all that it delegated. */
   close(settings: RunSettings = {}): Promise<Task> {
-    return this.#transport.post("POST /tasks/{id}/close", { path: this.#path, json: {} }, settings);
+    return this.#transport.post("POST /tasks/{id}/close", { json: {} }, settings);
   }
 }

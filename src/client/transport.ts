@@ -14,7 +14,7 @@ import {
   type Route,
   type RouteRequest,
   requestOf,
-  type Takes,
+  type TakesBelow,
 } from "./route.ts";
 
 export interface HullOptions {
@@ -78,12 +78,14 @@ export interface Prepared {
 /** If Hull demands a longer wait, in ms, the caller gets the error instead of waiting. */
 const LONGEST_RETRY_AFTER_MS = 30_000;
 
-export class Transport {
+/** @typeParam Known parameters of the paths that its calls need not name */
+export class Transport<Known extends string = never> {
   readonly origin: string;
   readonly retries: number;
   readonly #options: HullOptions;
+  readonly #known: { readonly [name: string]: string };
 
-  constructor(options: HullOptions) {
+  constructor(options: HullOptions, known: { readonly [name in Known]: string }) {
     const { url = "", retries = RETRIES } = options;
     if (!/^(?:https?:\/\/|\/|$)/i.test(url)) {
       throw new TypeError(`url must begin with http:// or https://, not be ${JSON.stringify(url)}.`);
@@ -91,6 +93,31 @@ export class Transport {
     this.origin = url.replace(/(?<!\/)\/+$/, "");
     this.retries = retries;
     this.#options = options;
+    this.#known = known;
+  }
+
+  /** For the routes of one thing, whose id their paths begin with. */
+  of(id: string): Transport<"id"> {
+    return new Transport(this.#options, { id });
+  }
+
+  /**
+   * A call of a route. A POST is not repeated unless `more` says so.
+   * @param more what a route's declaration has no type for, such as bytes
+   */
+  call<R extends Route>(
+    route: R,
+    takes: TakesBelow<R, Known>,
+    more: Partial<Omit<Call, "method" | "path">> = {},
+  ): RouteCall<R> {
+    const path = { ...this.#known, ...takes.path };
+    return { ...requestOf(route, { ...takes, path }), repeatable: !route.startsWith("POST "), ...more };
+  }
+
+  /** A call that runs or makes something. */
+  posts<R extends KeyedRoute>(route: R, takes: TakesBelow<R, Known>, settings: RunSettings): RouteCall<R> {
+    const headers = idempotent(settings.idempotencyKey);
+    return this.call(route, takes, { headers, repeatable: Object.keys(headers).length > 0 });
   }
 
   /**
@@ -180,41 +207,45 @@ export class Transport {
   /** The JSON of a route whose second call has no further effect. */
   ask<R extends Route & `${"GET" | "PUT"} ${string}`>(
     route: R,
-    takes: Takes<R>,
+    takes: TakesBelow<R, Known>,
     settings: CallSettings,
   ): Promise<Answer<R>> {
-    return this.json(call(route, takes), settings);
+    return this.json(this.call(route, takes), settings);
   }
 
-  post<R extends KeyedRoute>(route: R, takes: Takes<R>, settings: RunSettings): Promise<Answer<R>> {
-    return this.json(posts(route, takes, settings), settings);
+  post<R extends KeyedRoute>(
+    route: R,
+    takes: TakesBelow<R, Known>,
+    settings: RunSettings,
+  ): Promise<Answer<R>> {
+    return this.json(this.posts(route, takes, settings), settings);
   }
 
   /** The answer of a route that begins a run, with the query `wait=none`: the run continues. */
   begin<R extends LaterRoute>(
     route: R,
-    takes: Takes<R> & { query: { wait: "none" } },
+    takes: TakesBelow<R, Known> & { query: { wait: "none" } },
     settings: RunSettings,
   ): Promise<Routes[R]["later"]> {
-    const begun = posts(route, takes, settings);
+    const begun = this.posts(route, takes, settings);
     return this.send(begun, settings, async (response): Promise<Routes[R]["later"]> => response.json());
   }
 
   remove<R extends Route & `DELETE ${string}`>(
     route: R,
-    takes: Takes<R>,
+    takes: TakesBelow<R, Known>,
     settings: CallSettings,
   ): Promise<void> {
-    return this.nothing(call(route, takes), settings);
+    return this.nothing(this.call(route, takes), settings);
   }
 
   /** Every item of a list; pages are requested on demand. */
   async *pages<R extends ListRoute>(
     route: R,
-    takes: Takes<R>,
+    takes: TakesBelow<R, Known>,
     settings: CallSettings,
   ): AsyncGenerator<Item<R>, void, undefined> {
-    const first = call(route, takes);
+    const first = this.call(route, takes);
     for (let cursor: string | undefined; ; ) {
       const query = { ...first.query, limit: 100, cursor };
       const { data, next_cursor } = await this.send(
@@ -232,22 +263,6 @@ export class Transport {
 /** A call of a certain route. */
 interface RouteCall<R extends Route> extends Call {
   route?: R;
-}
-
-/**
- * A call of a route. A POST is not repeated unless `more` says so.
- * @param more what a route's declaration has no type for, such as bytes
- */
-export const call = <R extends Route>(
-  route: R,
-  takes: Takes<R>,
-  more: Partial<Omit<Call, "method" | "path">> = {},
-): RouteCall<R> => ({ ...requestOf(route, takes), repeatable: !route.startsWith("POST "), ...more });
-
-/** A call that runs or makes something. */
-export function posts<R extends KeyedRoute>(route: R, takes: Takes<R>, settings: RunSettings): RouteCall<R> {
-  const headers = idempotent(settings.idempotencyKey);
-  return call(route, takes, { headers, repeatable: Object.keys(headers).length > 0 });
 }
 
 /** Whether the call may be repeated although its outcome is unknown. */

@@ -12,7 +12,7 @@ import type {
 } from "../../typed/client/api.d.ts";
 import { EventStream } from "./event-stream.ts";
 import type { Answer, Filter, Json } from "./route.ts";
-import { type CallSettings, call, posts, type RunSettings, type Transport } from "./transport.ts";
+import type { CallSettings, RunSettings, Transport } from "./transport.ts";
 
 export class WorkflowsClient {
   readonly #transport: Transport;
@@ -23,7 +23,7 @@ export class WorkflowsClient {
 
   /** The faults of a graph. */
   validate(body: Json<"POST /workflows/validate">, settings: CallSettings = {}): Promise<WorkflowValidation> {
-    const asked = call("POST /workflows/validate", { json: body }, { repeatable: true });
+    const asked = this.#transport.call("POST /workflows/validate", { json: body }, { repeatable: true });
     return this.#transport.json(asked, settings);
   }
 
@@ -44,7 +44,7 @@ export class WorkflowsClient {
 
   /** Runs a workflow and follows its events. Leaving the stream does not stop the run: `cancel` does. */
   stream(body: WorkflowRequest, settings: RunSettings = {}): EventStream<WorkflowResult> {
-    const begun = posts("POST /workflows/execute", { json: body }, settings);
+    const begun = this.#transport.posts("POST /workflows/execute", { json: body }, settings);
     return new EventStream({ transport: this.#transport, call: begun, ends: true, settings });
   }
 
@@ -87,68 +87,54 @@ export class WorkflowsClient {
 /** One run of a workflow. Making this object sends no request. */
 export class WorkflowRunClient {
   readonly id: string;
-  readonly #transport: Transport;
-  readonly #path: { id: string };
+  readonly #transport: Transport<"id">;
 
   constructor(transport: Transport, id: string) {
     this.id = id;
-    this.#transport = transport;
-    this.#path = { id };
+    this.#transport = transport.of(id);
   }
 
   /** The run's record. @param settings `wait: "terminal"`: once the run has ended */
   get(settings: CallSettings & { wait?: "terminal" | "none" } = {}): Promise<WorkflowRun> {
     const { wait } = settings;
-    return this.#transport.ask("GET /workflows/runs/{id}", { path: this.#path, query: { wait } }, settings);
+    return this.#transport.ask("GET /workflows/runs/{id}", { query: { wait } }, settings);
   }
 
   /** Removes the run with its data. */
   delete(settings: CallSettings = {}): Promise<void> {
-    return this.#transport.remove("DELETE /workflows/runs/{id}", { path: this.#path }, settings);
+    return this.#transport.remove("DELETE /workflows/runs/{id}", {}, settings);
   }
 
   /** The run's events from the first one, or after an event's number, up to its end. */
   events(settings: CallSettings & { after?: number } = {}): EventStream<WorkflowResult> {
     const { after } = settings;
-    const asked = call("GET /workflows/runs/{id}/events", { path: this.#path, query: { after } });
+    const asked = this.#transport.call("GET /workflows/runs/{id}/events", { query: { after } });
     return new EventStream({ transport: this.#transport, call: asked, ends: true, settings });
   }
 
   /** Stops the run, and undoes its finished stages. */
   cancel(reason?: string, settings: RunSettings = {}): Promise<WorkflowRun> {
-    return this.#transport.post(
-      "POST /workflows/runs/{id}/cancel",
-      { path: this.#path, json: { reason } },
-      settings,
-    );
+    return this.#transport.post("POST /workflows/runs/{id}/cancel", { json: { reason } }, settings);
   }
 
   /** Stops the run without any further step. */
   kill(reason?: string, settings: RunSettings = {}): Promise<WorkflowRun> {
-    return this.#transport.post(
-      "POST /workflows/runs/{id}/kill",
-      { path: this.#path, json: { reason } },
-      settings,
-    );
+    return this.#transport.post("POST /workflows/runs/{id}/kill", { json: { reason } }, settings);
   }
 
   /** What is under way ends, and nothing more begins. */
   pause(settings: RunSettings = {}): Promise<WorkflowRun> {
-    return this.#transport.post("POST /workflows/runs/{id}/pause", { path: this.#path, json: {} }, settings);
+    return this.#transport.post("POST /workflows/runs/{id}/pause", { json: {} }, settings);
   }
 
   /** Continues a paused run; one that ended at its `max_steps` continues as another run. */
   resume(settings: RunSettings = {}): Promise<WorkflowRun | WorkflowResult> {
-    return this.#transport.post("POST /workflows/runs/{id}/resume", { path: this.#path, json: {} }, settings);
+    return this.#transport.post("POST /workflows/runs/{id}/resume", { json: {} }, settings);
   }
 
   /** Continues with another graph, if that fits what the run has done. */
   migrate(body: Json<"POST /workflows/runs/{id}/migrate">, settings: RunSettings = {}): Promise<WorkflowRun> {
-    return this.#transport.post(
-      "POST /workflows/runs/{id}/migrate",
-      { path: this.#path, json: body },
-      settings,
-    );
+    return this.#transport.post("POST /workflows/runs/{id}/migrate", { json: body }, settings);
   }
 
   /** Begins another run that starts at a node of this one, and returns immediately. */
@@ -158,7 +144,7 @@ export class WorkflowRunClient {
   ): Promise<WorkflowRunClient> {
     const { id } = await this.#transport.begin(
       "POST /workflows/runs/{id}/fork",
-      { path: this.#path, query: NOW, json: body },
+      { query: NOW, json: body },
       settings,
     );
     return new WorkflowRunClient(this.#transport, id);
@@ -169,11 +155,7 @@ export class WorkflowRunClient {
     body: Json<"POST /workflows/runs/{id}/signals">,
     settings: RunSettings = {},
   ): Promise<Answer<"POST /workflows/runs/{id}/signals">> {
-    return this.#transport.post(
-      "POST /workflows/runs/{id}/signals",
-      { path: this.#path, json: body },
-      settings,
-    );
+    return this.#transport.post("POST /workflows/runs/{id}/signals", { json: body }, settings);
   }
 
   /** Answers a node that waits for an approval. */
@@ -181,11 +163,7 @@ export class WorkflowRunClient {
     body: Json<"POST /workflows/runs/{id}/approvals">,
     settings: RunSettings = {},
   ): Promise<WorkflowRun> {
-    return this.#transport.post(
-      "POST /workflows/runs/{id}/approvals",
-      { path: this.#path, json: body },
-      settings,
-    );
+    return this.#transport.post("POST /workflows/runs/{id}/approvals", { json: body }, settings);
   }
 }
 

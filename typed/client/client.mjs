@@ -106,11 +106,7 @@ function idempotent(key) {
 }
 
 // src/client/route.ts
-function requestOf(route, {
-  path = {},
-  query,
-  json
-}) {
+function requestOf(route, { path = {}, query, json }) {
   const [method = "", template = ""] = route.split(" ");
   const named = template.replace(/\{(\w+)\}/g, (_, name) => segments(name, path[name] ?? ""));
   return { method, path: named, query, json };
@@ -128,11 +124,12 @@ function queryText(query = {}) {
 var isBytes = (value) => value instanceof Blob || value instanceof FormData || value instanceof ArrayBuffer || ArrayBuffer.isView(value);
 var NOT_ACCEPTED = "Pass text, bytes, a form or, as the input of a skill, a JSON value; a stream, a Promise, a Map or the like is not accepted.";
 var LONGEST_RETRY_AFTER_MS = 3e4;
-var Transport = class {
+var Transport = class _Transport {
   origin;
   retries;
   #options;
-  constructor(options) {
+  #known;
+  constructor(options, known) {
     const { url = "", retries = RETRIES } = options;
     if (!/^(?:https?:\/\/|\/|$)/i.test(url)) {
       throw new TypeError(`url must begin with http:// or https://, not be ${JSON.stringify(url)}.`);
@@ -140,14 +137,32 @@ var Transport = class {
     this.origin = url.replace(/(?<!\/)\/+$/, "");
     this.retries = retries;
     this.#options = options;
+    this.#known = known;
+  }
+  /** For the routes of one thing, whose id their paths begin with. */
+  of(id) {
+    return new _Transport(this.#options, { id });
+  }
+  /**
+   * A call of a route. A POST is not repeated unless `more` says so.
+   * @param more what a route's declaration has no type for, such as bytes
+   */
+  call(route, takes, more = {}) {
+    const path = { ...this.#known, ...takes.path };
+    return { ...requestOf(route, { ...takes, path }), repeatable: !route.startsWith("POST "), ...more };
+  }
+  /** A call that runs or makes something. */
+  posts(route, takes, settings) {
+    const headers = idempotent(settings.idempotencyKey);
+    return this.call(route, takes, { headers, repeatable: Object.keys(headers).length > 0 });
   }
   /**
    * Sends the call and reads its answer. Throws HullError for an error answer, HullConnectionError, and what
    * `prepare` throws.
    */
-  async send(call2, settings, read) {
+  async send(call, settings, read) {
     for (let attempt = 0; ; attempt += 1) {
-      const request = await this.prepare(call2, settings);
+      const request = await this.prepare(call, settings);
       let response = null;
       try {
         response = await this.open(request, settings.signal);
@@ -155,16 +170,16 @@ var Transport = class {
       } catch (error2) {
         if (error2 instanceof HullError) throw error2;
         settings.signal?.throwIfAborted();
-        if (attempt >= this.retries || !await isRepeatable(call2)) {
+        if (attempt >= this.retries || !await isRepeatable(call)) {
           throw error2 instanceof HullConnectionError ? error2 : new HullConnectionError(this.origin, error2);
         }
         await pause(waitBefore(attempt), settings.signal);
         continue;
       }
       const error = await errorOf(response);
-      if (call2.method === "DELETE" && attempt > 0 && error.status === 404) return read(response);
+      if (call.method === "DELETE" && attempt > 0 && error.status === 404) return read(response);
       const wait = this.waitAfter(error, response, attempt);
-      if (wait === null || !await isRepeatable(call2)) throw error;
+      if (wait === null || !await isRepeatable(call)) throw error;
       await pause(wait, settings.signal);
     }
   }
@@ -173,8 +188,8 @@ var Transport = class {
    * and TypeError for a value that is not JSON, for a header that HTTP cannot carry, and for a path that names another
    * resource than its parts say: `fetch` resolves `.` and `..`.
    */
-  async prepare(call2, settings) {
-    const { method, path, query, json, body } = call2;
+  async prepare(call, settings) {
+    const { method, path, query, json, body } = call;
     if (namesAnother(path)) {
       throw new TypeError(
         `The path ${path} must begin with "/", and no id or name in it may be empty, "." or "..". Pass one that names something.`
@@ -185,7 +200,7 @@ var Transport = class {
     const headers = new Headers(own);
     if (secret !== void 0) headers.set("authorization", `Bearer ${secret}`);
     if (json !== void 0) headers.set("content-type", "application/json");
-    for (const given of [call2.headers, settings.headers]) {
+    for (const given of [call.headers, settings.headers]) {
       for (const [name, value] of Object.entries(given ?? {})) headers.set(name, value);
     }
     if (body !== void 0 && typeof body !== "string" && !isBytes(body)) throw new TypeError(NOT_ACCEPTED);
@@ -205,31 +220,31 @@ var Transport = class {
     if (code.startsWith("provider_") || status !== 429 && status !== 503) return null;
     return retryAfterMs === null || retryAfterMs > LONGEST_RETRY_AFTER_MS ? null : retryAfterMs;
   }
-  async nothing(call2, settings = {}) {
-    await this.send(call2, settings, (response) => response.body?.cancel() ?? Promise.resolve());
+  async nothing(call, settings = {}) {
+    await this.send(call, settings, (response) => response.body?.cancel() ?? Promise.resolve());
   }
   /** The JSON with which a route answers a call of `call`. */
-  json(call2, settings) {
-    return this.send(call2, settings, async (response) => response.json());
+  json(call, settings) {
+    return this.send(call, settings, async (response) => response.json());
   }
   /** The JSON of a route whose second call has no further effect. */
   ask(route, takes, settings) {
-    return this.json(call(route, takes), settings);
+    return this.json(this.call(route, takes), settings);
   }
   post(route, takes, settings) {
-    return this.json(posts(route, takes, settings), settings);
+    return this.json(this.posts(route, takes, settings), settings);
   }
   /** The answer of a route that begins a run, with the query `wait=none`: the run continues. */
   begin(route, takes, settings) {
-    const begun = posts(route, takes, settings);
+    const begun = this.posts(route, takes, settings);
     return this.send(begun, settings, async (response) => response.json());
   }
   remove(route, takes, settings) {
-    return this.nothing(call(route, takes), settings);
+    return this.nothing(this.call(route, takes), settings);
   }
   /** Every item of a list; pages are requested on demand. */
   async *pages(route, takes, settings) {
-    const first = call(route, takes);
+    const first = this.call(route, takes);
     for (let cursor; ; ) {
       const query = { ...first.query, limit: 100, cursor };
       const { data, next_cursor } = await this.send(
@@ -243,11 +258,6 @@ var Transport = class {
     }
   }
 };
-var call = (route, takes, more = {}) => ({ ...requestOf(route, takes), repeatable: !route.startsWith("POST "), ...more });
-function posts(route, takes, settings) {
-  const headers = idempotent(settings.idempotencyKey);
-  return call(route, takes, { headers, repeatable: Object.keys(headers).length > 0 });
-}
 var isRepeatable = async ({ repeatable }) => typeof repeatable === "boolean" ? repeatable : repeatable().catch(() => false);
 async function errorOf(response) {
   const { status, headers } = response;
@@ -352,7 +362,7 @@ function throwIfError({ event, data }) {
   throw new HullError(data, data.status, typeof retry === "number" ? retry : null);
 }
 async function* follow(source) {
-  const { transport, call: call2, begin, resumed, ends, left, settings } = source;
+  const { transport, call, begin, resumed, ends, left, settings } = source;
   const { signal } = settings;
   const seen = { seq: -1, id: null, execution: null };
   let leaves = true;
@@ -361,7 +371,7 @@ async function* follow(source) {
     if (begin !== void 0) seen.id = await begin();
     for (; ; ) {
       const again = seen.id !== null && seen.execution !== null ? resumed?.(seen.execution) : void 0;
-      const request = await transport.prepare(streaming(again ?? call2, seen), settings);
+      const request = await transport.prepare(streaming(again ?? call, seen), settings);
       let cut;
       try {
         for await (const event of connection(source, request, seen, failures)) {
@@ -377,7 +387,7 @@ async function* follow(source) {
         leaves = signal?.aborted === true;
         if (leaves) throw signal?.reason;
         if (error instanceof HullError && !(error instanceof RefusedForNow)) throw error;
-        if (failures >= transport.retries || !await isRepeatable(call2)) {
+        if (failures >= transport.retries || !await isRepeatable(call)) {
           const named = error instanceof HullError || error instanceof HullConnectionError;
           throw named ? error : new HullConnectionError(transport.origin, error);
         }
@@ -400,9 +410,9 @@ var RefusedForNow = class extends HullError {
     this.wait = wait;
   }
 };
-var streaming = (call2, { id }) => ({
-  ...call2,
-  headers: { accept: "text/event-stream", ...call2.headers, ...id === null ? {} : { "last-event-id": id } }
+var streaming = (call, { id }) => ({
+  ...call,
+  headers: { accept: "text/event-stream", ...call.headers, ...id === null ? {} : { "last-event-id": id } }
 });
 async function* connection({ transport, settings }, request, seen, failures) {
   const { signal } = settings;
@@ -493,26 +503,24 @@ var SessionClient = class _SessionClient {
   approvals;
   files;
   #transport;
-  #path;
   constructor(transport, id) {
     this.id = id;
-    this.#transport = transport;
-    this.#path = { id };
+    this.#transport = transport.of(id);
     this.approvals = new ApprovalsClient(transport, id);
     this.files = new SessionFilesClient(transport, id);
   }
   get(settings = {}) {
-    return this.#transport.ask("GET /sessions/{id}", { path: this.#path }, settings);
+    return this.#transport.ask("GET /sessions/{id}", {}, settings);
   }
   /** Stops the session's run and removes all its data. */
   delete(settings = {}) {
-    return this.#transport.remove("DELETE /sessions/{id}", { path: this.#path }, settings);
+    return this.#transport.remove("DELETE /sessions/{id}", {}, settings);
   }
   /** Runs an agent and returns when the run has ended, or with `wait: "idle"` when it rests. */
   run(body, settings = {}) {
     return this.#transport.post(
       "POST /sessions/{id}/runs",
-      { path: this.#path, query: { wait: settings.wait }, json: body },
+      { query: { wait: settings.wait }, json: body },
       settings
     );
   }
@@ -520,42 +528,38 @@ var SessionClient = class _SessionClient {
   start(body, settings = {}) {
     return this.#transport.begin(
       "POST /sessions/{id}/runs",
-      { path: this.#path, query: { wait: "none" }, json: body },
+      { query: { wait: "none" }, json: body },
       settings
     );
   }
   /** Runs an agent and follows its events. Leaving the stream does not stop the run: `cancel` does. */
   stream(body, settings = {}) {
-    const begun = posts("POST /sessions/{id}/runs", { path: this.#path, json: body }, settings);
+    const begun = this.#transport.posts("POST /sessions/{id}/runs", { json: body }, settings);
     return new EventStream({ transport: this.#transport, call: begun, ends: true, settings });
   }
   runs(settings = {}) {
-    return this.#transport.pages("GET /sessions/{id}/runs", { path: this.#path }, settings);
+    return this.#transport.pages("GET /sessions/{id}/runs", {}, settings);
   }
   getRun(run, settings = {}) {
-    return this.#transport.ask("GET /sessions/{id}/runs/{run}", { path: { ...this.#path, run } }, settings);
+    return this.#transport.ask("GET /sessions/{id}/runs/{run}", { path: { run } }, settings);
   }
   /** Events of a run: those so far, or after an event's number, then future ones, up to its end. */
   runEvents(run, settings = {}) {
-    const asked = call("GET /sessions/{id}/runs/{run}/events", {
-      path: { ...this.#path, run },
+    const asked = this.#transport.call("GET /sessions/{id}/runs/{run}/events", {
+      path: { run },
       query: { after: settings.after }
     });
     return new EventStream({ transport: this.#transport, call: asked, ends: true, settings });
   }
   /** What each step of a run took. */
   runTrace(run, settings = {}) {
-    return this.#transport.pages(
-      "GET /sessions/{id}/runs/{run}/trace",
-      { path: { ...this.#path, run } },
-      settings
-    );
+    return this.#transport.pages("GET /sessions/{id}/runs/{run}/trace", { path: { run } }, settings);
   }
   /** Ends a run; an ended run stays unchanged. */
   cancel(run, settings = {}) {
-    const asked = call(
+    const asked = this.#transport.call(
       "POST /sessions/{id}/runs/{run}/cancel",
-      { path: { ...this.#path, run }, json: {} },
+      { path: { run }, json: {} },
       { repeatable: true }
     );
     return this.#transport.json(asked, settings);
@@ -567,153 +571,119 @@ var SessionClient = class _SessionClient {
   events(settings = {}) {
     const { after } = settings;
     const begin = async () => `${this.id}:${after ?? (await this.get(settings)).last_event}`;
-    const asked = call("GET /sessions/{id}/events", { path: this.#path });
+    const asked = this.#transport.call("GET /sessions/{id}/events", {});
     return new EventStream({ transport: this.#transport, call: asked, begin, ends: false, settings });
   }
   /** The events that the session has, the oldest first, page by page. @param settings `event`: only those of this name */
   listEvents(settings = {}) {
     const { event } = settings;
-    return this.#transport.pages(
-      "GET /sessions/{id}/events/list",
-      { path: this.#path, query: { event } },
-      settings
-    );
+    return this.#transport.pages("GET /sessions/{id}/events/list", { query: { event } }, settings);
   }
   /** The messages that the next model call would send, the oldest first. */
   messages(settings = {}) {
-    return this.#transport.pages("GET /sessions/{id}/messages", { path: this.#path }, settings);
+    return this.#transport.pages("GET /sessions/{id}/messages", {}, settings);
   }
   /** Sends a message to the run under way, or to the next one. */
   send(content, settings = {}) {
     const { delivery } = settings;
-    return this.#transport.post(
-      "POST /sessions/{id}/messages",
-      { path: this.#path, json: { content, delivery } },
-      settings
-    );
+    return this.#transport.post("POST /sessions/{id}/messages", { json: { content, delivery } }, settings);
   }
   /** Answers a call of a tool that the run's caller carries out. */
   answerTool(body, settings = {}) {
-    return this.#transport.post(
-      "POST /sessions/{id}/tool-results",
-      { path: this.#path, json: body },
-      settings
-    );
+    return this.#transport.post("POST /sessions/{id}/tool-results", { json: body }, settings);
   }
   /** The conversation as lines `role: text`; `full` includes what only the model sees. */
   transcript(view = "visible", settings = {}) {
-    const asked = call("GET /sessions/{id}/transcript", { path: this.#path, query: { view } });
+    const asked = this.#transport.call("GET /sessions/{id}/transcript", { query: { view } });
     return this.#transport.send(asked, settings, (response) => response.text());
   }
   /** The transcript itself, with which another session can be opened. */
   rawTranscript(settings = {}) {
-    return this.#transport.ask(
-      "GET /sessions/{id}/transcript",
-      { path: this.#path, query: { view: "raw" } },
-      settings
-    );
+    return this.#transport.ask("GET /sessions/{id}/transcript", { query: { view: "raw" } }, settings);
   }
   /** The model's chunks and the results of tools, to be replayed offline. */
   cassette(settings = {}) {
-    return this.#transport.ask("GET /sessions/{id}/cassette", { path: this.#path }, settings);
+    return this.#transport.ask("GET /sessions/{id}/cassette", {}, settings);
   }
   async exists(settings = {}) {
-    return (await this.#transport.ask("GET /sessions/{id}/exists", { path: this.#path }, settings)).exists;
+    return (await this.#transport.ask("GET /sessions/{id}/exists", {}, settings)).exists;
   }
   /** The number of messages that the next model call would send. */
   async length(settings = {}) {
-    return (await this.#transport.ask("GET /sessions/{id}/length", { path: this.#path }, settings)).length;
+    return (await this.#transport.ask("GET /sessions/{id}/length", {}, settings)).length;
   }
   /** The session from which this one was forked, and its own forks. */
   ancestry(settings = {}) {
-    return this.#transport.ask("GET /sessions/{id}/ancestry", { path: this.#path }, settings);
+    return this.#transport.ask("GET /sessions/{id}/ancestry", {}, settings);
   }
   /** Replaces older messages by a summary. */
   compact(body = {}, settings = {}) {
-    return this.#transport.post("POST /sessions/{id}/compact", { path: this.#path, json: body }, settings);
+    return this.#transport.post("POST /sessions/{id}/compact", { json: body }, settings);
   }
   /** Begins a new conversation; the earlier one stays in the log. */
   reset(settings = {}) {
-    return this.#transport.post("POST /sessions/{id}/reset", { path: this.#path, json: {} }, settings);
+    return this.#transport.post("POST /sessions/{id}/reset", { json: {} }, settings);
   }
   /** Keeps only the last messages. */
   trim(keep_last, settings = {}) {
-    return this.#transport.post(
-      "POST /sessions/{id}/trim",
-      { path: this.#path, json: { keep_last } },
-      settings
-    );
+    return this.#transport.post("POST /sessions/{id}/trim", { json: { keep_last } }, settings);
   }
   /** Adds a message to the conversation, of any role. */
   inject(message, settings = {}) {
-    return this.#transport.post(
-      "POST /sessions/{id}/inject",
-      { path: this.#path, json: { message } },
-      settings
-    );
+    return this.#transport.post("POST /sessions/{id}/inject", { json: { message } }, settings);
   }
   /** Tells the run under way, or the next one, what was good or bad. */
   feedback(body, settings = {}) {
-    return this.#transport.post("POST /sessions/{id}/feedback", { path: this.#path, json: body }, settings);
+    return this.#transport.post("POST /sessions/{id}/feedback", { json: body }, settings);
   }
   /** Closes the session for new runs until `resume`. */
   archive(settings = {}) {
-    return this.#transport.post("POST /sessions/{id}/archive", { path: this.#path, json: {} }, settings);
+    return this.#transport.post("POST /sessions/{id}/archive", { json: {} }, settings);
   }
   abandon(settings = {}) {
-    return this.#transport.post("POST /sessions/{id}/abandon", { path: this.#path, json: {} }, settings);
+    return this.#transport.post("POST /sessions/{id}/abandon", { json: {} }, settings);
   }
   close(settings = {}) {
-    return this.#transport.post("POST /sessions/{id}/close", { path: this.#path, json: {} }, settings);
+    return this.#transport.post("POST /sessions/{id}/close", { json: {} }, settings);
   }
   /** Reactivates an archived session, and wakes an idle run. */
   resume(settings = {}) {
-    return this.#transport.post("POST /sessions/{id}/resume", { path: this.#path, json: {} }, settings);
+    return this.#transport.post("POST /sessions/{id}/resume", { json: {} }, settings);
   }
   /** A session that begins in the present state of this one. @param id of the new session */
   async fork(id, settings = {}) {
-    const fork = await this.#transport.post(
-      "POST /sessions/{id}/fork",
-      { path: this.#path, json: { dst: id } },
-      settings
-    );
+    const fork = await this.#transport.post("POST /sessions/{id}/fork", { json: { dst: id } }, settings);
     return new _SessionClient(this.#transport, fork.id);
   }
   /** A session that begins with the first messages of this one. @param id of the new session */
   async forkAt(keep_first, id, settings = {}) {
     const fork = await this.#transport.post(
       "POST /sessions/{id}/fork-at",
-      { path: this.#path, json: { keep_first, dst: id } },
+      { json: { keep_first, dst: id } },
       settings
     );
     return new _SessionClient(this.#transport, fork.id);
   }
   artifacts(settings = {}) {
-    return this.#transport.pages("GET /sessions/{id}/artifacts", { path: this.#path }, settings);
+    return this.#transport.pages("GET /sessions/{id}/artifacts", {}, settings);
   }
   artifact(id, settings = {}) {
     const { version } = settings;
     return this.#transport.ask(
       "GET /sessions/{id}/artifacts/{artifact}",
-      { path: { ...this.#path, artifact: id }, query: { version } },
+      { path: { artifact: id }, query: { version } },
       settings
     );
   }
 };
 var ApprovalsClient = class {
   #transport;
-  #path;
   constructor(transport, session) {
-    this.#transport = transport;
-    this.#path = { id: session };
+    this.#transport = transport.of(session);
   }
   /** The approvals that wait now. */
   async list(settings = {}) {
-    const { data } = await this.#transport.ask(
-      "GET /sessions/{id}/approvals",
-      { path: this.#path },
-      settings
-    );
+    const { data } = await this.#transport.ask("GET /sessions/{id}/approvals", {}, settings);
     return data;
   }
   /**
@@ -730,9 +700,9 @@ var ApprovalsClient = class {
   }
   #decide({ id, arguments_digest }, decision, settings) {
     return this.#transport.nothing(
-      posts(
+      this.#transport.posts(
         "POST /sessions/{id}/approvals/{approval}",
-        { path: { ...this.#path, approval: id }, json: { ...decision, arguments_digest } },
+        { path: { approval: id }, json: { ...decision, arguments_digest } },
         settings
       ),
       settings
@@ -741,33 +711,27 @@ var ApprovalsClient = class {
 };
 var SessionFilesClient = class {
   #transport;
-  #path;
   constructor(transport, session) {
-    this.#transport = transport;
-    this.#path = { id: session };
+    this.#transport = transport.of(session);
   }
   list(settings = {}) {
-    return this.#transport.pages("GET /sessions/{id}/files", { path: this.#path }, settings);
+    return this.#transport.pages("GET /sessions/{id}/files", {}, settings);
   }
   get(path, settings = {}) {
-    const asked = call("GET /sessions/{id}/files/{path}", { path: { ...this.#path, path } });
+    const asked = this.#transport.call("GET /sessions/{id}/files/{path}", { path: { path } });
     return this.#transport.send(asked, settings, (response) => response.blob());
   }
   /** Stores a file, up to 32 MiB. */
   put(path, content, settings = {}) {
-    const asked = call(
+    const asked = this.#transport.call(
       "PUT /sessions/{id}/files/{path}",
-      { path: { ...this.#path, path } },
+      { path: { path } },
       { body: content }
     );
     return this.#transport.json(asked, settings);
   }
   delete(path, settings = {}) {
-    return this.#transport.remove(
-      "DELETE /sessions/{id}/files/{path}",
-      { path: { ...this.#path, path } },
-      settings
-    );
+    return this.#transport.remove("DELETE /sessions/{id}/files/{path}", { path: { path } }, settings);
   }
 };
 
@@ -796,39 +760,37 @@ var DaemonClient = class {
   /** The daemon's conversation: events, messages, files, approvals. */
   session;
   #transport;
-  #path;
   constructor(transport, id) {
     this.id = id;
     this.session = new SessionClient(transport, id);
-    this.#transport = transport;
-    this.#path = { id };
+    this.#transport = transport.of(id);
   }
   /** The daemon with its snapshot and the beginning of its queue. */
   get(settings = {}) {
-    return this.#transport.ask("GET /daemons/{id}", { path: this.#path }, settings);
+    return this.#transport.ask("GET /daemons/{id}", {}, settings);
   }
   /** Its wakes, the newest first, page by page. */
   wakes(settings = {}) {
-    return this.#transport.pages("GET /daemons/{id}/wakes", { path: this.#path }, settings);
+    return this.#transport.pages("GET /daemons/{id}/wakes", {}, settings);
   }
   /** Puts an event, which may be any JSON, into its queue. */
   send(payload, settings = {}) {
-    return this.#transport.post("POST /daemons/{id}/events", { path: this.#path, json: payload }, settings);
+    return this.#transport.post("POST /daemons/{id}/events", { json: payload }, settings);
   }
   /** Wakes it once it is idle. */
   wake(settings = {}) {
-    return this.#transport.post("POST /daemons/{id}/wake", { path: this.#path, json: {} }, settings);
+    return this.#transport.post("POST /daemons/{id}/wake", { json: {} }, settings);
   }
   stop(settings = {}) {
-    return this.#transport.post("POST /daemons/{id}/stop", { path: this.#path, json: {} }, settings);
+    return this.#transport.post("POST /daemons/{id}/stop", { json: {} }, settings);
   }
   /** Starts it again after it was stopped or has failed. */
   resume(settings = {}) {
-    return this.#transport.post("POST /daemons/{id}/resume", { path: this.#path, json: {} }, settings);
+    return this.#transport.post("POST /daemons/{id}/resume", { json: {} }, settings);
   }
   /** Stops it and removes all its data, including its session. */
   delete(settings = {}) {
-    return this.#transport.remove("DELETE /daemons/{id}", { path: this.#path }, settings);
+    return this.#transport.remove("DELETE /daemons/{id}", {}, settings);
   }
 };
 
@@ -844,13 +806,13 @@ var ExecutionsClient = class {
   }
   /** The answer itself, once the call has ended. Throws HullError if it failed. */
   result(id, settings = {}) {
-    const asked = call("GET /executions/{id}/result", { path: { id } });
+    const asked = this.#transport.call("GET /executions/{id}/result", { path: { id } });
     return this.#transport.send(asked, settings, skillAnswer);
   }
   /** The events so far, then future ones. Leaving the stream does not stop the call. */
   events(id, settings = {}) {
     const { after } = settings;
-    const asked = call("GET /executions/{id}/events", { path: { id }, query: { after } });
+    const asked = this.#transport.call("GET /executions/{id}/events", { path: { id }, query: { after } });
     return new EventStream({ transport: this.#transport, call: asked, ends: true, settings });
   }
   /** What each step took. */
@@ -873,8 +835,8 @@ function executionStream(transport, begun, settings) {
   return new EventStream({
     transport,
     call: begun,
-    resumed: (id) => call("GET /executions/{id}/events", { path: { id } }),
-    left: (id) => transport.nothing(call("DELETE /executions/{id}", { path: { id } }, { repeatable: false })),
+    resumed: (id) => transport.call("GET /executions/{id}/events", { path: { id } }),
+    left: (id) => transport.nothing(transport.call("DELETE /executions/{id}", { path: { id } }, { repeatable: false })),
     ends: true,
     settings
   });
@@ -919,7 +881,11 @@ var ModelsClient = class {
   }
   /** Leaving the stream before its end stops the call. */
   stream(body, settings = {}) {
-    return executionStream(this.#transport, posts("POST /llm/stream", { json: body }, settings), settings);
+    return executionStream(
+      this.#transport,
+      this.#transport.posts("POST /llm/stream", { json: body }, settings),
+      settings
+    );
   }
   /** Calls a model until its answer matches a schema. */
   structured(body, settings = {}) {
@@ -1006,8 +972,8 @@ var TasksClient = class {
   }
   /** The same as events. Leaving the stream does not end the task: `close` does. */
   stream(body, settings = {}) {
-    const call2 = posts("POST /tasks", { json: body }, settings);
-    return new EventStream({ transport: this.#transport, call: call2, ends: true, settings });
+    const call = this.#transport.posts("POST /tasks", { json: body }, settings);
+    return new EventStream({ transport: this.#transport, call, ends: true, settings });
   }
   /** Waits until tasks have ended, or for a time; the tasks in the order of their ids. */
   async wait(ids, settings = {}) {
@@ -1033,31 +999,25 @@ var TaskClient = class {
   /** The task's conversation: events, messages, files, approvals. */
   session;
   #transport;
-  #path;
   constructor(transport, id) {
     this.id = id;
     this.session = new SessionClient(transport, id);
-    this.#transport = transport;
-    this.#path = { id };
+    this.#transport = transport.of(id);
   }
   get(settings = {}) {
-    return this.#transport.ask("GET /tasks/{id}", { path: this.#path }, settings);
+    return this.#transport.ask("GET /tasks/{id}", {}, settings);
   }
   /** Gives its agent another task. */
   input(task, settings = {}) {
-    return this.#transport.post("POST /tasks/{id}/input", { path: this.#path, json: { task } }, settings);
+    return this.#transport.post("POST /tasks/{id}/input", { json: { task } }, settings);
   }
   /** Begins the next cycle of a task that awaits one. @param payload any JSON, which its agent reads */
   trigger(payload, settings = {}) {
-    return this.#transport.post(
-      "POST /tasks/{id}/trigger",
-      { path: this.#path, json: { payload } },
-      settings
-    );
+    return this.#transport.post("POST /tasks/{id}/trigger", { json: { payload } }, settings);
   }
   /** Ends the task, and all that it delegated. */
   close(settings = {}) {
-    return this.#transport.post("POST /tasks/{id}/close", { path: this.#path, json: {} }, settings);
+    return this.#transport.post("POST /tasks/{id}/close", { json: {} }, settings);
   }
 };
 
@@ -1069,7 +1029,7 @@ var WorkflowsClient = class {
   }
   /** The faults of a graph. */
   validate(body, settings = {}) {
-    const asked = call("POST /workflows/validate", { json: body }, { repeatable: true });
+    const asked = this.#transport.call("POST /workflows/validate", { json: body }, { repeatable: true });
     return this.#transport.json(asked, settings);
   }
   /** Runs a workflow and returns when the run has ended. */
@@ -1087,7 +1047,7 @@ var WorkflowsClient = class {
   }
   /** Runs a workflow and follows its events. Leaving the stream does not stop the run: `cancel` does. */
   stream(body, settings = {}) {
-    const begun = posts("POST /workflows/execute", { json: body }, settings);
+    const begun = this.#transport.posts("POST /workflows/execute", { json: body }, settings);
     return new EventStream({ transport: this.#transport, call: begun, ends: true, settings });
   }
   /** The tenant's runs, the newest first, page by page. */
@@ -1119,83 +1079,61 @@ var WorkflowsClient = class {
 var WorkflowRunClient = class _WorkflowRunClient {
   id;
   #transport;
-  #path;
   constructor(transport, id) {
     this.id = id;
-    this.#transport = transport;
-    this.#path = { id };
+    this.#transport = transport.of(id);
   }
   /** The run's record. @param settings `wait: "terminal"`: once the run has ended */
   get(settings = {}) {
     const { wait } = settings;
-    return this.#transport.ask("GET /workflows/runs/{id}", { path: this.#path, query: { wait } }, settings);
+    return this.#transport.ask("GET /workflows/runs/{id}", { query: { wait } }, settings);
   }
   /** Removes the run with its data. */
   delete(settings = {}) {
-    return this.#transport.remove("DELETE /workflows/runs/{id}", { path: this.#path }, settings);
+    return this.#transport.remove("DELETE /workflows/runs/{id}", {}, settings);
   }
   /** The run's events from the first one, or after an event's number, up to its end. */
   events(settings = {}) {
     const { after } = settings;
-    const asked = call("GET /workflows/runs/{id}/events", { path: this.#path, query: { after } });
+    const asked = this.#transport.call("GET /workflows/runs/{id}/events", { query: { after } });
     return new EventStream({ transport: this.#transport, call: asked, ends: true, settings });
   }
   /** Stops the run, and undoes its finished stages. */
   cancel(reason, settings = {}) {
-    return this.#transport.post(
-      "POST /workflows/runs/{id}/cancel",
-      { path: this.#path, json: { reason } },
-      settings
-    );
+    return this.#transport.post("POST /workflows/runs/{id}/cancel", { json: { reason } }, settings);
   }
   /** Stops the run without any further step. */
   kill(reason, settings = {}) {
-    return this.#transport.post(
-      "POST /workflows/runs/{id}/kill",
-      { path: this.#path, json: { reason } },
-      settings
-    );
+    return this.#transport.post("POST /workflows/runs/{id}/kill", { json: { reason } }, settings);
   }
   /** What is under way ends, and nothing more begins. */
   pause(settings = {}) {
-    return this.#transport.post("POST /workflows/runs/{id}/pause", { path: this.#path, json: {} }, settings);
+    return this.#transport.post("POST /workflows/runs/{id}/pause", { json: {} }, settings);
   }
   /** Continues a paused run; one that ended at its `max_steps` continues as another run. */
   resume(settings = {}) {
-    return this.#transport.post("POST /workflows/runs/{id}/resume", { path: this.#path, json: {} }, settings);
+    return this.#transport.post("POST /workflows/runs/{id}/resume", { json: {} }, settings);
   }
   /** Continues with another graph, if that fits what the run has done. */
   migrate(body, settings = {}) {
-    return this.#transport.post(
-      "POST /workflows/runs/{id}/migrate",
-      { path: this.#path, json: body },
-      settings
-    );
+    return this.#transport.post("POST /workflows/runs/{id}/migrate", { json: body }, settings);
   }
   /** Begins another run that starts at a node of this one, and returns immediately. */
   async fork(body, settings = {}) {
     const { id } = await this.#transport.begin(
       "POST /workflows/runs/{id}/fork",
-      { path: this.#path, query: NOW, json: body },
+      { query: NOW, json: body },
       settings
     );
     return new _WorkflowRunClient(this.#transport, id);
   }
   /** Sends a signal to the nodes that wait for one. */
   signal(body, settings = {}) {
-    return this.#transport.post(
-      "POST /workflows/runs/{id}/signals",
-      { path: this.#path, json: body },
-      settings
-    );
+    return this.#transport.post("POST /workflows/runs/{id}/signals", { json: body }, settings);
   }
   /** Answers a node that waits for an approval. */
   decide(body, settings = {}) {
-    return this.#transport.post(
-      "POST /workflows/runs/{id}/approvals",
-      { path: this.#path, json: body },
-      settings
-    );
+    return this.#transport.post("POST /workflows/runs/{id}/approvals", { json: body }, settings);
   }
 };
 var NOW = { wait: "none" };
@@ -1212,7 +1150,7 @@ var Hull = class {
   budgets;
   #transport;
   constructor(options = {}) {
-    this.#transport = new Transport(options);
+    this.#transport = new Transport(options, {});
     this.sessions = new SessionsClient(this.#transport);
     this.daemons = new DaemonsClient(this.#transport);
     this.files = new FilesClient(this.#transport);
@@ -1239,7 +1177,11 @@ var Hull = class {
   }
   /** The same as events. Leaving the stream before its end stops the run. */
   streamAgent(body, settings = {}) {
-    return executionStream(this.#transport, posts("POST /runs", { json: body }, settings), settings);
+    return executionStream(
+      this.#transport,
+      this.#transport.posts("POST /runs", { json: body }, settings),
+      settings
+    );
   }
   /** The tenant's runs of all surfaces, the newest first, page by page. */
   runs(filter = {}, settings = {}) {
@@ -1275,7 +1217,7 @@ var Hull = class {
   }
   /** The cards of the served skills, sorted by slug. @param query words that must all occur */
   async *skills(query, settings = {}) {
-    const first = call("GET /skills", { query: { q: query, limit: 1e3 } });
+    const first = this.#transport.call("GET /skills", { query: { q: query, limit: 1e3 } });
     for (let next = first; next !== null; ) {
       const page = await this.#transport.send(next, settings, cardPage);
       yield* page.cards;
@@ -1341,7 +1283,7 @@ var FilesClient = class {
   /** Stores a file for 24 hours. @param settings `filename`: default: that of a `File` */
   upload(content, settings = {}) {
     const { filename = content instanceof File ? content.name : void 0, mime } = settings;
-    const begun = posts("POST /files", { query: { filename } }, settings);
+    const begun = this.#transport.posts("POST /files", { query: { filename } }, settings);
     const type = mime === void 0 ? {} : { "content-type": mime };
     return this.#transport.json(
       { ...begun, body: content, headers: { ...type, ...begun.headers } },
@@ -1349,7 +1291,7 @@ var FilesClient = class {
     );
   }
   get(id, settings = {}) {
-    const asked = call("GET /files/{id}", { path: { id } });
+    const asked = this.#transport.call("GET /files/{id}", { path: { id } });
     return this.#transport.send(asked, settings, (response) => response.blob());
   }
   delete(id, settings = {}) {

@@ -4,7 +4,7 @@ import type { Execution } from "./api.ts";
 import { SkillAnswer } from "./answer.ts";
 import { EventStream } from "./event-stream.ts";
 import type { Item } from "./route.ts";
-import { type Call, type CallSettings, type RunSettings, type Transport } from "./transport.ts";
+import type { Call, CallSettings, RunSettings, Transport } from "./transport.ts";
 export declare class ExecutionsClient {
     #private;
     constructor(transport: Transport);

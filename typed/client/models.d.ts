@@ -3,7 +3,7 @@
 import type { CallRequest, CallResult, CompletionRequest, Model, ModelAliases, ModelCapabilities, ModelInfo, ModelProvider, ModelTarget, NewSoftBudget, ProviderHealth, SessionCost, SoftBudget, StructuredRequest, StructuredResult, TotalUsage } from "./api.ts";
 import type { EventStream } from "./event-stream.ts";
 import type { Answer, Query } from "./route.ts";
-import { type CallSettings, type RunSettings, type Transport } from "./transport.ts";
+import type { CallSettings, RunSettings, Transport } from "./transport.ts";
 /** Whose soft budget or cost is meant: a session's; without an id the caller's own. */
 type OfSession = Query<"GET /llm/budget">;
 export declare class ModelsClient {

@@ -8,6 +8,16 @@ import type { Routes } from "./api.ts";
 export type Route = keyof Routes;
 /** What names the call in the path, and its query and JSON. */
 export type Takes<R extends Route> = Routes[R]["takes"];
+/** The same for whoever knows these parameters of the path. */
+export type TakesBelow<R extends Route, Known extends string> = Omit<Takes<R>, "path"> & (Takes<R> extends {
+    path: infer P;
+} ? keyof P extends Known ? {
+    path?: never;
+} : {
+    path: Omit<P, Known>;
+} : {
+    path?: never;
+});
 export type Answer<R extends Route> = Routes[R]["answer"];
 /** The parameters of its query. */
 export type Query<R extends Route> = Takes<R> extends {
@@ -56,12 +66,14 @@ export interface RouteRequest {
     /** Sent as JSON. */
     json?: unknown;
 }
+/** What a route takes, untyped. */
+interface RouteInput extends Pick<RouteRequest, "query" | "json"> {
+    path?: {
+        readonly [name: string]: string;
+    };
+}
 /** The request of a route. */
-export declare function requestOf<R extends Route>(route: R, { path, query, json, }: Takes<R> & {
-    path?: Record<string, string>;
-    query?: RouteRequest["query"];
-    json?: unknown;
-}): RouteRequest;
+export declare function requestOf(route: Route, { path, query, json }: RouteInput): RouteRequest;
 /**
  * Whether a path names another resource than its parts say, or none: `fetch` resolves `.` and `..`, reads `\` as `/`, and
  * takes what does not begin with `/` for a part of the host.

@@ -3,7 +3,7 @@
 import type { Approvals, Artifact, Artifacts, CompactedSession, CompactRequest, Delivered, EventData, HullEvent, NewMessage, NewSession, ResumedSession, RunAccepted, RunRequest, Session, SessionAncestry, SessionCassette, SessionFile, SessionFiles, SessionMessages, SessionRun, SessionRunResult, SessionRuns, Sessions, ToolAnswer, Transcript } from "./api.ts";
 import { EventStream } from "./event-stream.ts";
 import type { Answer, Filter, Item, Json } from "./route.ts";
-import { type Body, type CallSettings, type RunSettings, type Transport } from "./transport.ts";
+import type { Body, CallSettings, RunSettings, Transport } from "./transport.ts";
 /** An approval in the form of a stream or a list. */
 type NamedApproval = Pick<EventData["approval_request"], "id" | "arguments_digest">;
 export declare class SessionsClient {

@@ -4,7 +4,7 @@ import type { SubAgentRequest, SubAgentResult, Task, TaskRequest, Tasks } from "
 import { EventStream } from "./event-stream.ts";
 import type { Json } from "./route.ts";
 import { SessionClient } from "./sessions.ts";
-import { type CallSettings, type RunSettings, type Transport } from "./transport.ts";
+import type { CallSettings, RunSettings, Transport } from "./transport.ts";
 export declare class TasksClient {
     #private;
     constructor(transport: Transport);

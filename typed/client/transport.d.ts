@@ -2,7 +2,7 @@
 /** Sends calls of the client: address, key, retries of what is safe to repeat, errors. */
 import type { Routes } from "./api.ts";
 import { HullError } from "./error.ts";
-import { type Answer, type Item, type KeyedRoute, type LaterRoute, type ListRoute, type Route, type RouteRequest, type Takes } from "./route.ts";
+import { type Answer, type Item, type KeyedRoute, type LaterRoute, type ListRoute, type Route, type RouteRequest, type TakesBelow } from "./route.ts";
 export interface HullOptions {
     /** Origin of the deployment, e.g. `https://hull.example.com`. Default in a browser: the page's origin. */
     url?: string;
@@ -47,11 +47,23 @@ export interface Prepared {
     url: string;
     init: RequestInit;
 }
-export declare class Transport {
+/** @typeParam Known parameters of the paths that its calls need not name */
+export declare class Transport<Known extends string = never> {
     #private;
     readonly origin: string;
     readonly retries: number;
-    constructor(options: HullOptions);
+    constructor(options: HullOptions, known: {
+        readonly [name in Known]: string;
+    });
+    /** For the routes of one thing, whose id their paths begin with. */
+    of(id: string): Transport<"id">;
+    /**
+     * A call of a route. A POST is not repeated unless `more` says so.
+     * @param more what a route's declaration has no type for, such as bytes
+     */
+    call<R extends Route>(route: R, takes: TakesBelow<R, Known>, more?: Partial<Omit<Call, "method" | "path">>): RouteCall<R>;
+    /** A call that runs or makes something. */
+    posts<R extends KeyedRoute>(route: R, takes: TakesBelow<R, Known>, settings: RunSettings): RouteCall<R>;
     /**
      * Sends the call and reads its answer. Throws HullError for an error answer, HullConnectionError, and what
      * `prepare` throws.
@@ -71,29 +83,22 @@ export declare class Transport {
     /** The JSON with which a route answers a call of `call`. */
     json<R extends Route>(call: RouteCall<R>, settings: CallSettings): Promise<Answer<R>>;
     /** The JSON of a route whose second call has no further effect. */
-    ask<R extends Route & `${"GET" | "PUT"} ${string}`>(route: R, takes: Takes<R>, settings: CallSettings): Promise<Answer<R>>;
-    post<R extends KeyedRoute>(route: R, takes: Takes<R>, settings: RunSettings): Promise<Answer<R>>;
+    ask<R extends Route & `${"GET" | "PUT"} ${string}`>(route: R, takes: TakesBelow<R, Known>, settings: CallSettings): Promise<Answer<R>>;
+    post<R extends KeyedRoute>(route: R, takes: TakesBelow<R, Known>, settings: RunSettings): Promise<Answer<R>>;
     /** The answer of a route that begins a run, with the query `wait=none`: the run continues. */
-    begin<R extends LaterRoute>(route: R, takes: Takes<R> & {
+    begin<R extends LaterRoute>(route: R, takes: TakesBelow<R, Known> & {
         query: {
             wait: "none";
         };
     }, settings: RunSettings): Promise<Routes[R]["later"]>;
-    remove<R extends Route & `DELETE ${string}`>(route: R, takes: Takes<R>, settings: CallSettings): Promise<void>;
+    remove<R extends Route & `DELETE ${string}`>(route: R, takes: TakesBelow<R, Known>, settings: CallSettings): Promise<void>;
     /** Every item of a list; pages are requested on demand. */
-    pages<R extends ListRoute>(route: R, takes: Takes<R>, settings: CallSettings): AsyncGenerator<Item<R>, void, undefined>;
+    pages<R extends ListRoute>(route: R, takes: TakesBelow<R, Known>, settings: CallSettings): AsyncGenerator<Item<R>, void, undefined>;
 }
 /** A call of a certain route. */
 interface RouteCall<R extends Route> extends Call {
     route?: R;
 }
-/**
- * A call of a route. A POST is not repeated unless `more` says so.
- * @param more what a route's declaration has no type for, such as bytes
- */
-export declare const call: <R extends Route>(route: R, takes: Takes<R>, more?: Partial<Omit<Call, "method" | "path">>) => RouteCall<R>;
-/** A call that runs or makes something. */
-export declare function posts<R extends KeyedRoute>(route: R, takes: Takes<R>, settings: RunSettings): RouteCall<R>;
 /** Whether the call may be repeated although its outcome is unknown. */
 export declare const isRepeatable: ({ repeatable }: Call) => Promise<boolean>;
 /** The error of an answer. */

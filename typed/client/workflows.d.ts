@@ -3,7 +3,7 @@
 import type { StoredWorkflow, WorkflowGraph, WorkflowRequest, WorkflowResult, WorkflowRun, WorkflowRuns, Workflows, WorkflowValidation, WorkflowVersion } from "./api.ts";
 import { EventStream } from "./event-stream.ts";
 import type { Answer, Filter, Json } from "./route.ts";
-import { type CallSettings, type RunSettings, type Transport } from "./transport.ts";
+import type { CallSettings, RunSettings, Transport } from "./transport.ts";
 export declare class WorkflowsClient {
     #private;
     constructor(transport: Transport);
