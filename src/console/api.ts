@@ -4,7 +4,7 @@ import { BadRequest, Forbidden } from "../errors/request.ts";
 import { HullError } from "../errors.ts";
 import { once } from "../memo.ts";
 import { FIXED_ROUTES, type OperationId, type RouteScope } from "../skill/fixed-routes.ts";
-import type { Answers } from "./answers.ts";
+import type { Answer } from "./answers.ts";
 
 /** The operations that the console itself serves. */
 export type ConsoleOperation = "index" | "docs" | "consolePage" | "consoleForm";
@@ -176,13 +176,13 @@ export async function keyOf(fields: FormData): Promise<string | null> {
 }
 
 /** The JSON answer of an operation. @throws HullError */
-export async function asked<O extends keyof Answers>(
+export async function asked<O extends Operation>(
   api: Api,
   operation: O,
   how: Asked = {},
-): Promise<Answers[O]> {
+): Promise<Answer<O>> {
   const response = await api.ask(operation, how);
-  return response.json<Answers[O]>();
+  return response.json<Answer<O>>();
 }
 
 /** The answer to a question; `null` for the status 404. @throws HullError as the question does, for any other status */

@@ -1,7 +1,6 @@
 /** `/console/approvals`: the tool calls that wait for a person, the oldest first. */
 import { html } from "hono/html";
-import type { ApprovalView } from "../session/conversation/answers.ts";
-import type { RunEntry } from "../session/run-entry.ts";
+import type { Approval, IndexedRun } from "../../typed/client/api.d.ts";
 import { type Api, asked, unless404 } from "./api.ts";
 import { form, type Page, seeOther } from "./layout.ts";
 import { type Html, mark, pretty, when } from "./text.ts";
@@ -15,14 +14,14 @@ interface Waiting {
   session: string;
   /** The skill that asks; `null`: the run does not belong to a skill. */
   skill: string | null;
-  open: ApprovalView;
+  open: Approval;
 }
 
 export async function approvalsPage(api: Api): Promise<Page> {
   const all = await asked(api, "listAllRuns", { query: { state: "awaiting_approval", limit: "1000" } });
   // The list begins with the newest.
   const data = all.data.slice(-RUNS);
-  const isWorkflow = ({ kind }: RunEntry): boolean => kind === "workflow";
+  const isWorkflow = ({ kind }: IndexedRun): boolean => kind === "workflow";
   const runs = data.filter((run) => !isWorkflow(run));
   const [found, flows] = await Promise.all([
     Promise.all(runs.map((run) => waitingIn(api, run))),
@@ -42,7 +41,7 @@ export async function approvalsPage(api: Api): Promise<Page> {
 }
 
 /** If the run's session is gone meanwhile, the run waits for nothing. */
-async function waitingIn(api: Api, { session, name }: RunEntry): Promise<Waiting[]> {
+async function waitingIn(api: Api, { session, name }: IndexedRun): Promise<Waiting[]> {
   if (session === null) return [];
   const list = await unless404(asked(api, "listApprovals", { params: { id: session } }));
   return (list?.data ?? []).map((open) => ({ session, skill: name, open }));

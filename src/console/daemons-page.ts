@@ -1,7 +1,6 @@
 /** `/console/daemons`: agents that wait, why they sleep, and what wakes them. */
 import { html } from "hono/html";
-import type { DaemonSnapshot } from "../../typed/client/api.d.ts";
-import type { DaemonWake } from "../session/daemon/answers.ts";
+import type { DaemonSnapshot, DaemonWakes } from "../../typed/client/api.d.ts";
 import { parsedJson } from "../skill/json-depth.ts";
 import { type Api, asked } from "./api.ts";
 import { typedIn } from "./fields.ts";
@@ -64,7 +63,7 @@ ${runs.data.length === 0 ? "" : html`<h2>Runs</h2>${runTable(api, runs.data)}`}`
   };
 }
 
-function wakeTable(wakes: readonly DaemonWake[]): Html {
+function wakeTable(wakes: DaemonWakes["data"]): Html {
   const rows = wakes.map(({ reason, at, watch_paths, run_id, iterations, ended_at, ...outcome }) => [
     when(at),
     watch_paths.length === 0 ? reason : html`${reason}: <bdi>${watch_paths.join(", ")}</bdi>`,

@@ -4,7 +4,7 @@ import { html } from "hono/html";
 import type { EventData } from "../../typed/client/api.d.ts";
 import { jsonShown } from "../bytes.ts";
 import { counted } from "../plural.ts";
-import type { Answers } from "./answers.ts";
+import type { Answer } from "./answers.ts";
 import { type Api, asked } from "./api.ts";
 import type { Page } from "./layout.ts";
 import { numbers, optionList, table } from "./table.ts";
@@ -69,7 +69,7 @@ ${shown.data.length === 0 ? html`<p>${last === 0 ? "Nothing happened yet." : "No
   };
 }
 
-function list(data: Answers["listSessionEvents"]["data"]): Html {
+function list(data: Answer<"listSessionEvents">["data"]): Html {
   const rows = data.map(({ id, event, data: value }) => [
     id.split(":").at(-1) ?? "",
     event,

@@ -1,7 +1,7 @@
 /** A workflow's graph as a drawing, and as a table with the same contents. */
 
 import { html } from "hono/html";
-import type { Graph } from "../engine/workflow/graph.ts";
+import type { WorkflowGraph } from "../../typed/client/api.d.ts";
 import { counted } from "../plural.ts";
 import { type GraphEdge, LINE, layOut, NODE_HEIGHT, NODE_WIDTH } from "./graph-layout.ts";
 import { table } from "./table.ts";
@@ -15,7 +15,7 @@ export interface NodeState {
 }
 
 /** The ids of the nodes, the entry first. */
-export function nodeIds({ nodes, entry }: Graph): string[] {
+export function nodeIds({ nodes, entry = "" }: WorkflowGraph): string[] {
   const ids = Object.keys(nodes);
   return ids.includes(entry) ? [entry, ...ids.filter((id) => id !== entry)] : ids;
 }
@@ -26,11 +26,11 @@ export function nodeIds({ nodes, entry }: Graph): string[] {
  * @param taken edges that the run took, as `<from> <to>`
  */
 export function graphDrawn(
-  graph: Graph,
+  graph: WorkflowGraph,
   states: ReadonlyMap<string, NodeState> = new Map(),
   taken: ReadonlySet<string> = new Set(),
 ): Html {
-  const edges: GraphEdge[] = graph.edges.map(({ from, to, branch }) => ({ from, to, branch }));
+  const edges: GraphEdge[] = (graph.edges ?? []).map(({ from, to, branch }) => ({ from, to, branch }));
   const layout = layOut(nodeIds(graph), edges);
   const lines = layout.edges.map(
     ({ from, to, path, label }) =>
@@ -46,11 +46,11 @@ export function graphDrawn(
 }
 
 /** The nodes as a table: kind, next nodes, and state in the run. */
-export function nodeTable(graph: Graph, states: ReadonlyMap<string, NodeState> | null = null): Html {
+export function nodeTable(graph: WorkflowGraph, states: ReadonlyMap<string, NodeState> | null = null): Html {
   const rows = nodeIds(graph).map((id) => {
     const { kind = "", ...rest } = graph.nodes[id] ?? {};
     const prompt = graph.nodes[id]?.prompt ?? "As JSON";
-    const ways = graph.edges.filter(({ from }) => from === id);
+    const ways = (graph.edges ?? []).filter(({ from }) => from === id);
     const leads = ways.map(
       ({ to, branch, max_traversals }, i) =>
         html`${i === 0 ? "" : ", "}<a href="#node-${to}">${to}</a>${branch === undefined ? "" : ` on ${branch}`}${max_traversals === undefined ? "" : `, at most ${counted(max_traversals, "time")}`}`,

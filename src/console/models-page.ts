@@ -1,6 +1,6 @@
 /** `/console/models`: providers, whether their keys are set, their models and the features of these. */
 import { html } from "hono/html";
-import type { Model, ModelPrice, ModelProvider } from "../api/answers/models.ts";
+import type { Model, ModelProvider } from "../../typed/client/api.d.ts";
 import { type Api, asked } from "./api.ts";
 import { textOf, typedIn } from "./fields.ts";
 import { form, type Page, shownPage } from "./layout.ts";
@@ -62,7 +62,7 @@ ${table(
 )}`;
 }
 
-function priceShown(price: ModelPrice): string {
+function priceShown(price: NonNullable<Model["price"]>): string {
   const parts = [`${money(price.in)} in`, `${money(price.out)} out`];
   if (price.cache_read !== undefined) parts.push(`${money(price.cache_read)} read from the cache`);
   if (price.cache_write !== undefined) parts.push(`${money(price.cache_write)} written to the cache`);

@@ -1,9 +1,8 @@
 /** `/console/runs/{id}`: what one run did and does, and its result. */
 import { html } from "hono/html";
 import * as z from "zod/mini";
-import type { Execution } from "../../typed/client/api.d.ts";
-import type { RunSteps, TraceStep } from "../session/conversation/answers.ts";
-import { beginningCall, type RunEntry } from "../session/run-entry.ts";
+import type { Execution, IndexedRun, Trace } from "../../typed/client/api.d.ts";
+import { beginningCall } from "../session/run-entry.ts";
 import { type Api, type Asked, asked, download, unless404 } from "./api.ts";
 import { form, nextPage, type Page, pageQuery, seeOther } from "./layout.ts";
 import { problemMembers } from "./problem.ts";
@@ -20,7 +19,7 @@ const STEPS = "100";
 
 /** A run with its result, as far as the caller may see it. */
 interface Known {
-  run: RunEntry;
+  run: IndexedRun;
   answer: Html | "";
   /** Whether the caller cannot see the call: Hull does not store it, or another key made it. */
   hidden: boolean;
@@ -78,7 +77,7 @@ async function known(api: Api, id: string): Promise<Known> {
   const duration_ms = settled_at === null ? null : Date.parse(settled_at) - Date.parse(created_at);
   const code = call.error?.code ?? null;
   const run = {
-    ...(indexed ?? beginningCall(id, null, Date.now())),
+    ...(indexed ?? { ...beginningCall(id, null, Date.now()), kind: "call" as const }),
     name,
     state,
     created_at,
@@ -111,16 +110,16 @@ function answered(text: string, error: { title: string; detail: string } | null)
 
 function stepsOf(
   api: Api,
-  { id, session }: Pick<RunEntry, "id" | "session">,
+  { id, session }: Pick<IndexedRun, "id" | "session">,
   query: NonNullable<Asked["query"]>,
-): Promise<RunSteps> {
+): Promise<Trace> {
   return session === null
     ? asked(api, "traceExecution", { params: { id }, query })
     : asked(api, "traceRun", { params: { id: session, run: id }, query });
 }
 
 /** Each step with its place in time, from the beginning of the first one to the end of the last one, or to now. */
-function waterfall(steps: readonly TraceStep[], run: RunEntry): Html {
+function waterfall(steps: Trace["data"], run: IndexedRun): Html {
   const over = isOver(run);
   // A run with a call under way has another state.
   const open = over
@@ -132,14 +131,14 @@ function waterfall(steps: readonly TraceStep[], run: RunEntry): Html {
     ...steps.map(({ duration_ms }, i) => (begins[i] ?? first) + (duration_ms ?? 0)),
     first + 1,
   );
-  const isOpen = ({ duration_ms }: TraceStep): boolean => duration_ms === null;
+  const isOpen = ({ duration_ms }: Trace["data"][number]): boolean => duration_ms === null;
   const end = !over && steps.some(isOpen) ? Math.max(last, Date.now()) : last;
   return html`<ol class="flow">${steps.map((one) => stepLane(one, { first, span: end - first }, over, open))}</ol>`;
 }
 
 /** @param place the times of the waterfall, ms @param open what a step without an end shows as its duration */
 function stepLane(
-  one: TraceStep,
+  one: Trace["data"][number],
   { first, span }: { first: number; span: number },
   over: boolean,
   open: Html,
@@ -156,7 +155,7 @@ function stepLane(
 `;
 }
 
-function stepDetails(one: TraceStep): Html {
+function stepDetails(one: Trace["data"][number]): Html {
   const { started_at, input, output, thoughts, usage, cost_usd, stop_reason } = one;
   return html`<p class="dim">Began ${when(started_at)}${usage === undefined ? "" : `, ${count(usage.input_tokens)} tokens in, ${count(usage.cache_read_tokens)} read from the cache, ${count(usage.output_tokens)} out`}${cost_usd === undefined ? "" : `, ${money(cost_usd)}`}${stop_reason == null ? "" : `, ended by ${stop_reason}`}</p>
 ${thoughts === undefined ? "" : folded("Thoughts", thoughts)}

@@ -1,6 +1,7 @@
 /** `/console/runs`: the runs of all surfaces, past and present. */
 import { html } from "hono/html";
-import { RUN_KINDS, RUN_STATES, type RunEntry } from "../session/run-entry.ts";
+import type { IndexedRun } from "../../typed/client/api.d.ts";
+import { RUN_KINDS, RUN_STATES } from "../session/run-entry.ts";
 import { type Api, asked } from "./api.ts";
 import { form, nextPage, type Page } from "./layout.ts";
 import { isOver, pathOf, runName, stateLabel } from "./run-shapes.ts";
@@ -61,7 +62,7 @@ const COLUMNS: readonly (string | Column)[] = [
 ];
 
 /** Runs with their figures, the newest first. */
-export function runTable(api: Api, runs: readonly RunEntry[]): Html {
+export function runTable(api: Api, runs: readonly IndexedRun[]): Html {
   return table(
     COLUMNS,
     runs.map((run) => cells(api, run)),
@@ -69,10 +70,10 @@ export function runTable(api: Api, runs: readonly RunEntry[]): Html {
 }
 
 /** Whether this page can stop the run; the runs of daemons and workflows are stopped on their own pages. */
-const isStoppable = (run: RunEntry): boolean =>
+const isStoppable = (run: IndexedRun): boolean =>
   !isOver(run) && run.kind !== "daemon" && run.kind !== "workflow";
 
-function cells(api: Api, run: RunEntry): (Html | string)[] {
+function cells(api: Api, run: IndexedRun): (Html | string)[] {
   const {
     id,
     kind,

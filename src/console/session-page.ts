@@ -1,13 +1,11 @@
 /** `/console/sessions/{id}`: a conversation, its files and artifacts, and forms to change it. */
 import { html } from "hono/html";
 import * as z from "zod/mini";
+import type { IndexedRun, Message, Session } from "../../typed/client/api.d.ts";
 import { jsonShown } from "../bytes.ts";
 import { BadRequest } from "../errors/request.ts";
-import type { PublicMessage } from "../llm/messages.ts";
-import type { SessionView } from "../session/conversation/answers.ts";
-import type { RunEntry } from "../session/run-entry.ts";
 import { parsedJson } from "../skill/json-depth.ts";
-import type { Answers } from "./answers.ts";
+import type { Answer } from "./answers.ts";
 import { type Api, type Asked, asked } from "./api.ts";
 import { checkSure, textOf, typedIn } from "./fields.ts";
 import { form, ownFields, type Page, seeOther, sureField } from "./layout.ts";
@@ -60,7 +58,7 @@ ${runs.data.length === 0 ? "" : html`<h2>Last runs</h2>${runTable(api, runs.data
 }
 
 /** Says that messages were compacted, and into what, unless their summary is one of the messages that the page shows. */
-function summaryOf({ summary }: SessionView, messages: readonly PublicMessage[]): Html | "" {
+function summaryOf({ summary }: Session, messages: readonly Message[]): Html | "" {
   if (summary === null) return "";
   const isShown = messages.some(({ content }) => typeof content === "string" && content.includes(summary));
   const text = isShown
@@ -70,12 +68,12 @@ function summaryOf({ summary }: SessionView, messages: readonly PublicMessage[])
 }
 
 /** Says that the last run failed: the conversation does not show it. */
-function failureOf([last]: readonly RunEntry[]): Html | "" {
+function failureOf([last]: readonly IndexedRun[]): Html | "" {
   if (last === undefined || last.code === null || last.state === "cancelled") return "";
   return html`<p class="note bad">The last run failed: <code>${last.code}</code>. <a href="/console/runs/${last.id}">Open it</a>.</p>`;
 }
 
-function family({ parent_id, child_ids }: SessionView): ([name: string, value: Html] | null)[] {
+function family({ parent_id, child_ids }: Session): ([name: string, value: Html] | null)[] {
   const link = (id: string) => html`<a href="/console/sessions/${id}">${id}</a> `;
   return [
     parent_id === null ? null : ["Forked from", link(parent_id)],
@@ -89,7 +87,7 @@ const part = z.looseObject({
   name: z.optional(z.string()),
 });
 
-function messageShown(api: Api, { id, length }: SessionView, message: PublicMessage, number: number): Html {
+function messageShown(api: Api, { id, length }: Session, message: Message, number: number): Html {
   const { role, content } = message;
   const parts = Array.isArray(content) ? content : [content];
   const fork = form(
@@ -107,7 +105,7 @@ function messageShown(api: Api, { id, length }: SessionView, message: PublicMess
 `;
 }
 
-type AssistantMessage = Extract<PublicMessage, { role: "assistant" }>;
+type AssistantMessage = Extract<Message, { role: "assistant" }>;
 
 /** What else a turn of the model holds: its thoughts, its calls, and the blocks of other kinds. */
 function turnShown({ blocks = [], tool_calls = [] }: AssistantMessage): Html {
@@ -154,7 +152,7 @@ function sayForm(api: Api, id: string): Html {
   );
 }
 
-function fileTable(id: string, all: Answers["listSessionFiles"]["data"]): Html {
+function fileTable(id: string, all: Answer<"listSessionFiles">["data"]): Html {
   if (all.length === 0) return html`<p>None.</p>`;
   const rows = all.map(({ path, size: bytes, modified_at }) => [
     html`<a href="/console/sessions/${id}/files/${path.split("/").map(encodeURIComponent).join("/")}"><bdi>${path}</bdi></a>`,
@@ -168,7 +166,7 @@ function uploadForm(api: Api, id: string): Html {
   return html`<form method="post" action="/console/sessions/${id}/files" enctype="multipart/form-data" class="row" data-once>${ownFields(api)}<div><label for="file">Add a file</label><input id="file" name="file" type="file" required></div><button>Upload</button></form>`;
 }
 
-function changes(api: Api, { id, state }: SessionView): Html {
+function changes(api: Api, { id, state }: Session): Html {
   const button = (action: string, name: string) =>
     form(api, `/console/sessions/${id}/${action}`, html`<button>${name}</button>`, "inline");
   return html`<p>${state === "active" ? html`${button("compact", "Compact")} ${button("fork", "Fork")} ${button("archive", "Archive")}` : button("resume", "Make it active again")}</p>

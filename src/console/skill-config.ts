@@ -1,9 +1,9 @@
 /** The tenant's configuration of a skill's tools, as forms of the skill's page, which never reads a secret. */
 import { html } from "hono/html";
 import * as z from "zod/mini";
+import type { ConfigParam } from "../../typed/client/api.d.ts";
 import { jsonOrText } from "../skill/json-depth.ts";
-import type { ConfigParam } from "../skill/manifest.ts";
-import type { Answers } from "./answers.ts";
+import type { Answer } from "./answers.ts";
 import { type Api, asked } from "./api.ts";
 import { form, seeOther } from "./layout.ts";
 import { optionList } from "./table.ts";
@@ -23,7 +23,7 @@ function toolForm(
   api: Api,
   slug: string,
   name: string,
-  { params, values, sources }: Answers["getConfig"]["tools"][string],
+  { params, values, sources }: Answer<"getConfig">["tools"][string],
 ): Html {
   const fields = params.map((one) => field(name, one, values[one.name], sources[one.name] ?? DEFAULT));
   return form(

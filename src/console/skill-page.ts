@@ -2,10 +2,9 @@
 
 import { html } from "hono/html";
 import * as z from "zod/mini";
-import type { Card } from "../../typed/client/api.d.ts";
+import type { Card, Versions } from "../../typed/client/api.d.ts";
 import { toBase64 } from "../bytes.ts";
 import { counted } from "../plural.ts";
-import type { Version } from "../registry/answers.ts";
 import { parsedJson } from "../skill/json-depth.ts";
 import { placeText } from "../skill/tree.ts";
 import { type Api, asked } from "./api.ts";
@@ -58,7 +57,7 @@ function staleNote({ diagnostics = [] }: Card): Html {
 }
 
 /** Each version of an upload can be served again. */
-function versionList(api: Api, { slug, version, uploaded }: Card, all: Version[]): Html {
+function versionList(api: Api, { slug, version, uploaded }: Card, all: Versions["data"]): Html {
   const again = (digest: string): Html | "" =>
     uploaded === true && digest !== version && api.may("publish")
       ? form(

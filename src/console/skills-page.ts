@@ -1,9 +1,8 @@
 /** `/`: the served skills, with search and a link to try each. */
 
 import { html } from "hono/html";
+import type { Card, RunFigures } from "../../typed/client/api.d.ts";
 import { counted } from "../plural.ts";
-import type { RunFigures } from "../session/run-entry.ts";
-import type { Card } from "../skill/manifest.ts";
 import { type Api, asked } from "./api.ts";
 import type { Page } from "./layout.ts";
 import { type Column, numbers, optionList, table } from "./table.ts";
@@ -63,7 +62,7 @@ const COLUMNS: readonly (string | Column)[] = [
 
 function cells(
   { slug, name, mode, method, route, description, version, stale, uploaded, daemon }: Card,
-  sums?: RunFigures,
+  sums?: RunFigures["data"][number],
 ): (Html | string)[] {
   const failures = count(sums?.failures);
   return [

@@ -1,6 +1,6 @@
 /** `/console/usage`: the usage of model calls, and its limits. */
 import { html } from "hono/html";
-import type { Budget, Usage } from "../api/answers/spending.ts";
+import type { Budget, Usage } from "../../typed/client/api.d.ts";
 import { BadRequest } from "../errors/request.ts";
 import type { UsageGroup } from "../session/ledger/rpc.ts";
 import { type Api, asked } from "./api.ts";

@@ -1,6 +1,6 @@
 /** `/console/workflows/runs/{id}`: a run's progress on its graph, what it did and waits for, and forms to control it. */
 import { html } from "hono/html";
-import type { ActiveVisit, Attempt, RunDocument, Stage } from "../engine/workflow/answers.ts";
+import type { WorkflowRun, WorkflowStage } from "../../typed/client/api.d.ts";
 import { type Api, asked, download } from "./api.ts";
 import { checkSure, jsonOf, textOf } from "./fields.ts";
 import { graphDrawn, type NodeState, nodeIds, nodeTable } from "./graph-svg.ts";
@@ -52,7 +52,7 @@ function factsOf({
   steps,
   max_steps,
   origin,
-}: RunDocument): Html {
+}: WorkflowRun): Html {
   const span = finished_at === null ? null : Date.parse(finished_at) - Date.parse(started_at);
   const of =
     workflow === null
@@ -92,7 +92,7 @@ function statesOf({
   pending_nodes,
   status,
   finished_at,
-}: RunDocument): Map<string, NodeState> {
+}: WorkflowRun): Map<string, NodeState> {
   const states = new Map<string, NodeState>();
   const goesOn = finished_at === null || status === "paused";
   for (const id of pending_nodes) states.set(id, { cls: "next", text: goesOn ? "next" : "not run" });
@@ -107,7 +107,12 @@ function statesOf({
   return states;
 }
 
-function activeState({ retry_at, waits_until, approval, attempt: number }: ActiveVisit): NodeState {
+function activeState({
+  retry_at,
+  waits_until,
+  approval,
+  attempt: number,
+}: WorkflowRun["active"][number]): NodeState {
   if (approval !== undefined) return { cls: "waits", text: "waits for you" };
   if (waits_until !== undefined) return { cls: "waits", text: "waits" };
   if (retry_at !== undefined) return { cls: "waits", text: "waits to be tried again" };
@@ -117,8 +122,8 @@ function activeState({ retry_at, waits_until, approval, attempt: number }: Activ
 /** The forms for a node that waits. */
 function waitShown(
   api: Api,
-  { id, graph }: RunDocument,
-  { node_id, approval, waits_until, started_at }: ActiveVisit,
+  { id, graph }: WorkflowRun,
+  { node_id, approval, waits_until, started_at }: WorkflowRun["active"][number],
 ): Html | "" {
   const action = `/console/workflows/runs/${id}`;
   const until = waits_until == null ? "" : html` It waits until ${when(waits_until)}.`;
@@ -133,7 +138,7 @@ function waitShown(
 ${form(api, `${action}/signal`, html`<input type="hidden" name="name" value="${event}"><div><label for="key-${node_id}">Key</label><input id="key-${node_id}" name="key" value="${key ?? ""}"></div><div><label for="payload-${node_id}">Payload, JSON</label><input id="payload-${node_id}" name="payload"></div><button class="main">Send the event</button>`, "row")}</article>`;
 }
 
-function hands(api: Api, { id, status }: RunDocument): Html {
+function hands(api: Api, { id, status }: WorkflowRun): Html {
   const button = (action: string, name: string) =>
     form(api, `/console/workflows/runs/${id}/${action}`, html`<button>${name}</button>`, "inline");
   return html`${status === "paused" ? button("resume", "Resume") : button("pause", "Pause")} ${button("cancel", "Cancel")}`;
@@ -151,10 +156,10 @@ function killForm(api: Api, id: string): Html {
   );
 }
 
-function forkForm(api: Api, { id, graph, task, stages, artifacts }: RunDocument): Html {
+function forkForm(api: Api, { id, graph, task, stages, artifacts }: WorkflowRun): Html {
   const produced = new Set(stages.flatMap((one) => one.artifacts.map((each) => each.id)));
   const given = artifacts.filter((one) => !produced.has(one.id));
-  const last = stages.findLast(({ status }) => status === "failed")?.node_id ?? graph.entry;
+  const last = stages.findLast(({ status }) => status === "failed")?.node_id ?? graph.entry ?? "";
   return html`<details><summary>Run again from a node</summary>${form(
     api,
     `/console/workflows/runs/${id}/fork`,
@@ -162,7 +167,7 @@ function forkForm(api: Api, { id, graph, task, stages, artifacts }: RunDocument)
   )}</details>`;
 }
 
-function journal(api: Api, { stages, compensations, active: visits, started_at }: RunDocument): Html {
+function journal(api: Api, { stages, compensations, active: visits, started_at }: WorkflowRun): Html {
   if (stages.length === 0 && visits.length === 0) return html`<p>The run has done nothing yet.</p>`;
   const list = { length: stages.length, most: STAGES };
   const from = firstOf(api, list);
@@ -175,7 +180,7 @@ function journal(api: Api, { stages, compensations, active: visits, started_at }
     from: (Date.parse(begin) - first) / span,
     to: (end - first) / span,
   });
-  const stageLane = (one: Stage, prefix = ""): Html => {
+  const stageLane = (one: WorkflowStage, prefix = ""): Html => {
     const title = html`${prefix}${one.kind} <strong>${one.node_id}</strong> ${one.status === "failed" ? html`<span class="bad">failed</span>` : one.outcome}`;
     const end = Date.parse(one.finished_at);
     const took = duration(end - Date.parse(one.started_at));
@@ -195,7 +200,7 @@ function journal(api: Api, { stages, compensations, active: visits, started_at }
   return html`${pageNote(api, "stage", from, list)}<ol class="flow">${done}${undone}${open}</ol>`;
 }
 
-function stageDetails(one: Stage): Html {
+function stageDetails(one: WorkflowStage): Html {
   const {
     started_at,
     branch,
@@ -224,12 +229,12 @@ function attemptShown({
   started_at,
   finished_at,
   child_run_id,
-}: Attempt): Html {
+}: WorkflowStage["attempts"][number]): Html {
   const took = duration(Date.parse(finished_at) - Date.parse(started_at));
   return html`<li>${number}: ${status} after ${took}${error === null ? "" : html`, <code>${error.code}</code> ${error.message}`}${child_run_id === null ? "" : html`, <a href="/console/runs/${child_run_id}">its run</a>`}</li>`;
 }
 
-function made({ artifacts }: RunDocument): Html | "" {
+function made({ artifacts }: WorkflowRun): Html | "" {
   if (artifacts.length === 0) return "";
   const last = artifacts.slice(-STAGES);
   return html`<h2>Artifacts</h2>${last.length < artifacts.length ? html`<p class="dim">The last ${STAGES} of ${artifacts.length}; the record has all.</p>` : ""}<ul class="flow">${last.map(

@@ -1,6 +1,6 @@
 /** `/console/workflows`: stored graphs, runs of all graphs; `/console/workflows/{name}`: a graph, a form to run it. */
 import { html } from "hono/html";
-import type { KnownWorkflow, ListedRun } from "../session/workflow/listed.ts";
+import type { WorkflowRuns, Workflows } from "../../typed/client/api.d.ts";
 import { type Api, asked } from "./api.ts";
 import { jsonOf, typedIn } from "./fields.ts";
 import { graphDrawn, nodeTable } from "./graph-svg.ts";
@@ -31,7 +31,7 @@ ${nextPage(api, ran.next_cursor)}`,
   };
 }
 
-function graphList(data: KnownWorkflow[]): Html {
+function graphList(data: Workflows["data"]): Html {
   const rows = data.map(({ name, version, digest, created_at }) => [
     html`<a href="/console/workflows/${name}">${name}</a>`,
     version === null ? "its skill's" : String(version),
@@ -41,7 +41,7 @@ function graphList(data: KnownWorkflow[]): Html {
   return table(["Graph", "Version", "Stored", "Digest"], rows);
 }
 
-function runList(data: ListedRun[]): Html {
+function runList(data: WorkflowRuns["data"]): Html {
   const rows = data.map(({ id, workflow: of, task, status, created_at, finished_at }) => [
     html`<a href="/console/workflows/runs/${id}"><code>${id.slice(0, 14)}</code></a>`,
     stateLabel(status),

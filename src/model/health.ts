@@ -9,7 +9,7 @@ import { addressOf } from "./providers.ts";
 import type { ModelRegistry, ProviderDefinition } from "./registry/definition.ts";
 import { baseOverride, protocolOf, type ReadVariable } from "./registry/provider-setup.ts";
 
-export type Health = Shaped<typeof healthShape>;
+type Health = Shaped<typeof healthShape>;
 export const healthShape = () =>
   z.object({
     provider: text(),

@@ -50,7 +50,6 @@ const rates = {
   cache_read: z.optional(z.number()),
   cache_write: z.optional(z.number()),
 };
-export type ModelPrice = z.infer<typeof modelPrice>;
 const modelPrice = z.object({
   ...rates,
   above: z.optional(about(z.object({ tokens: count(), ...rates }), "Of prompts with more tokens.")),
