@@ -1,12 +1,12 @@
 /**
- * `npm run models`: writes src/model/registry/model-data.ts, the prices and context windows of the providers that
+ * `npm run models`: writes src/model/registry/model-data.txt, the prices and context windows of the providers that
  * Hull ships, from `@pydantic/genai-prices` as installed. To refresh: install its newest version, run this, run the tests.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { findProvider, type MatchLogic, type ModelInfo, type ModelPrice } from "@pydantic/genai-prices";
 
-const TARGET = new URL("../src/model/registry/model-data.ts", import.meta.url);
+const TARGET = new URL("../src/model/registry/model-data.txt", import.meta.url);
 const PACKAGE = new URL("../node_modules/@pydantic/genai-prices/package.json", import.meta.url);
 
 /** The providers' names in Hull and in the package. A model of an unknown provider is looked up in this order. */
@@ -147,24 +147,15 @@ async function main(): Promise<void> {
       return name === "openrouter" && isKnown(row, model.id, vendors) ? [] : [row];
     });
     if (name !== "openrouter") vendors.push(...rows);
-    tables.push(`  ${JSON.stringify(name)}: String.raw\`\n${rows.map(line).join("\n")}\`,`);
+    tables.push(`\n[${name}]\n${rows.map(line).join("\n")}\n`);
   }
-  const text = `/**
- * Prices and context windows by provider. \`npm run models\` writes this file; do not edit it.
- * Source: @pydantic/genai-prices ${version} (MIT), https://github.com/pydantic/genai-prices
- *
- * A line is a model: the source of a regular expression for its id; USD per million tokens of input, output, input read
- * from the cache and input written to it; the context window in tokens; and, where longer prompts cost more, from how
- * many tokens on, with the same four prices. \`-\`: unknown. The first line that matches counts.
- */
-
-/** The day whose prices these are. */
-export const MODEL_DATA_DATE = "${day}";
-
-export const MODEL_DATA: Record<string, string> = {
-${tables.join("\n")}
-};
-`;
+  const text = `# Prices and context windows by provider, of ${day}. \`npm run models\` writes this file; do not edit it.
+# Source: @pydantic/genai-prices ${version} (MIT), https://github.com/pydantic/genai-prices
+#
+# A line is a model: the source of a regular expression for its id; USD per million tokens of input, output, input read
+# from the cache and input written to it; the context window in tokens; and, where longer prompts cost more, from how
+# many tokens on, with the same four prices. \`-\`: unknown. The first line that matches counts.
+${tables.join("")}`;
   await writeFile(TARGET, text);
   console.log(`${fileURLToPath(TARGET)}: ${tables.join("").split("\n").length} lines, ${text.length} bytes`);
 }

@@ -6,17 +6,20 @@ import type { Loader, Plugin } from "esbuild";
 export const fileTexts: Plugin = {
   name: "file-texts",
   setup({ onLoad, esbuild }) {
-    onLoad({ filter: /\/src\/.*\.(?:m?js|css)$|\/migrations\/.*\.sql$/ }, async ({ path, suffix }) => {
-      if (suffix !== "?raw") return null;
-      const text = await readFile(path, "utf8");
-      if (path.endsWith(".sql")) return { contents: text, loader: "text" };
-      const loader: Loader = path.endsWith(".css") ? "css" : "js";
-      const { code } = await esbuild.transform(text, {
-        loader,
-        minify: true,
-        target: "es2024",
-      });
-      return { contents: code, loader: "text" };
-    });
+    onLoad(
+      { filter: /\/src\/.*\.(?:m?js|css)$|\/src\/.*\.txt$|\/migrations\/.*\.sql$/ },
+      async ({ path, suffix }) => {
+        if (suffix !== "?raw") return null;
+        const text = await readFile(path, "utf8");
+        if (/\.(?:sql|txt)$/.test(path)) return { contents: text, loader: "text" };
+        const loader: Loader = path.endsWith(".css") ? "css" : "js";
+        const { code } = await esbuild.transform(text, {
+          loader,
+          minify: true,
+          target: "es2024",
+        });
+        return { contents: code, loader: "text" };
+      },
+    );
   },
 };

@@ -2,7 +2,7 @@
 import { once } from "../../memo.ts";
 import { present } from "../../skill/json.ts";
 import type { ModelPrice } from "./definition.ts";
-import { MODEL_DATA } from "./model-data.ts";
+import MODEL_DATA from "./model-data.txt?raw";
 
 /** USD per million tokens, and tokens. */
 interface ShippedModel {
@@ -15,12 +15,18 @@ type Row = ShippedModel & { pattern: RegExp };
 /** Self-hosted servers sell no tokens, but share model names with vendors. */
 const OWN_SERVERS = new Set(["ollama", "local", "vllm", "tgi", "llamacpp", "mlx"]);
 
-/** The data never changes, so each provider's lines are parsed once, on first use. */
-const TABLES = new Map(
-  Object.entries(MODEL_DATA).map(([provider, text]) => [
-    provider,
-    once(() => text.split("\n").flatMap((line) => (line === "" ? [] : [rowOf(line)]))),
-  ]),
+/** The lines of each provider, parsed on first use: the data never changes. */
+const tables = once(
+  () =>
+    new Map(
+      MODEL_DATA.trimEnd()
+        .split(/(?:\r?\n){2}\[/)
+        .slice(1)
+        .map((table) => {
+          const [name = "", ...lines] = table.split(/\r?\n/);
+          return [name.slice(0, -1), once(() => lines.map(rowOf))];
+        }),
+    ),
 );
 
 const number = (text: string | undefined): number | undefined =>
@@ -43,7 +49,9 @@ function rowOf(line: string): Row {
 }
 
 const find = (provider: string, id: string): ShippedModel | undefined =>
-  TABLES.get(provider)?.().find(({ pattern }) => pattern.test(id));
+  tables()
+    .get(provider)?.()
+    .find(({ pattern }) => pattern.test(id));
 
 /**
  * The model of a provider. If that provider's table lacks it, the entry of any vendor with a model of this name, since
@@ -55,7 +63,7 @@ export function shippedModel(provider: string | null, model: string): ShippedMod
   const own = provider === null ? undefined : find(provider, model);
   if (own !== undefined) return own;
   const name = model.split("/").at(-1) ?? model;
-  for (const vendor of Object.keys(MODEL_DATA)) {
+  for (const vendor of tables().keys()) {
     const found = find(vendor, name) ?? find(vendor, model);
     if (found !== undefined) return found;
   }
