@@ -4,6 +4,7 @@ import * as z from "zod/mini";
 import type { IndexedRun, Message, Session } from "../../typed/client/api.d.ts";
 import { jsonShown } from "../bytes.ts";
 import { BadRequest } from "../errors/request.ts";
+import { RunInProgress } from "../errors/session.ts";
 import { parsedJson } from "../skill/json-depth.ts";
 import type { Answer } from "./answers.ts";
 import { type Api, type Asked, asked } from "./api.ts";
@@ -173,15 +174,21 @@ function changes(api: Api, { id, state }: Session): Html {
 ${form(api, `/console/sessions/${id}/delete`, html`${sureField("To delete the session with all that it holds, type its id")}<button class="danger">Delete</button>`, "row")}`;
 }
 
-/** Sends a message to the run under way, which has its options already, or else begins a run with it as the prompt. */
+/**
+ * Begins a run with the message as the prompt, or else sends it to the run under way, which has its options already. A form
+ * that a browser sends again returns to the run that it began.
+ */
 export async function saySomething(api: Api, fields: FormData, id: string): Promise<Response> {
   const prompt = typedIn(fields, "prompt");
   const options = optionsOf(fields);
-  const { run } = await asked(api, "getSession", { params: { id } });
   const params = { id };
-  if (run === null) await api.ask("startRun", { params, query: { wait: "none" }, json: { prompt, options } });
-  else if (Object.keys(options).length > 0) throw new BadRequest({ detail: TOO_LATE });
-  else await api.ask("sendMessage", { params, json: { content: prompt } });
+  try {
+    await api.ask("startRun", { params, query: { wait: "none" }, json: { prompt, options } });
+  } catch (error) {
+    if (!RunInProgress.matches(error) || error.data.members.run_id === undefined) throw error;
+    if (Object.keys(options).length > 0) throw new BadRequest({ detail: TOO_LATE });
+    await api.ask("sendMessage", { params, json: { content: prompt } });
+  }
   return seeOther(`/console/sessions/${id}#${LAST}`);
 }
 

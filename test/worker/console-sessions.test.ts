@@ -56,6 +56,28 @@ describe("sessions", () => {
       .toContain("The last run failed: <code>provider_auth_failed</code>");
   });
 
+  it("a form sent again returns to the run that it began, and a run under way gets each message once", async () => {
+    await client.post("/sessions", { id: "again" });
+    const say = (fields: Record<string, string>) => page("/console/sessions/again/say", sent(fields));
+    const ask = { name: "ask", description: "Asks.", parameters: {} };
+    const begin = {
+      provider: "mock",
+      mock: [{ tool_calls: [{ name: "ask", arguments: {} }] }],
+      tools: [ask],
+    };
+    const first = { prompt: "First.", options: JSON.stringify(begin), once: "1" };
+    const second = { prompt: "Second.", once: "2" };
+    for (const fields of [first, first, second, second])
+      expect((await say(fields)).response.status).toBe(303);
+    await client.post("/sessions/again/tool-results", { tool_call_id: "mock_call_1", content: "Done." });
+    const over = async () => (await (await client.fetch("/sessions/again")).json<{ run: unknown }>()).run;
+    await expect.poll(over).toBeNull();
+    const listed = await client.fetch("/sessions/again/messages");
+    const { data } = await listed.json<{ data: { role: string; content: unknown }[] }>();
+    const said = data.flatMap(({ role, content }) => (role === "user" ? [content] : []));
+    expect(said).toEqual(["First.", "Second."]);
+  });
+
   it("one that was compacted shows the summary once", async () => {
     await client.post("/sessions", { id: "compacted" });
     const run = { prompt: "Hi.", options: { provider: "mock", mock: [{ text: "Hello." }] } };

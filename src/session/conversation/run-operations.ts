@@ -67,15 +67,20 @@ export function runHandlers(conversation: Conversation, task: Task): Handlers<Ru
       // A request without a key may arrive twice; the id of its run identifies it.
       const known = (): boolean =>
         request === null ? store.runs.find(run_id) !== null : conversation.knows(request);
-      const prepared =
-        "spec" in work || known()
-          ? null
-          : await prepareRun(conversation, work.asked, run_id, { session, caller });
+      const checkFree = (): void => {
+        conversation.checkActive();
+        conversation.checkIdle();
+        runs.checkNone();
+      };
+      const prepare = (asked: RunRequest): Promise<PreparedRun> => {
+        checkFree();
+        return prepareRun(conversation, asked, run_id, { session, caller });
+      };
+      const prepared = "spec" in work || known() ? null : await prepare(work.asked);
       const spec = "spec" in work ? work.spec : prepared?.spec;
       const begin = (): Begun => {
         if (spec === undefined) throw new Internal({ cause: `the request of ${run_id} is no longer known` });
-        conversation.checkActive();
-        conversation.checkIdle();
+        checkFree();
         runs.start(spec, caller, { prepared });
         return { run_id, ...(files_before === undefined ? {} : { files_before }) };
       };

@@ -94,9 +94,8 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
     { request_id, mock_scope }: Pick<RunRow, "request_id" | "mock_scope">,
     { events = [], prepared = null }: { events?: readonly RunEvent[]; prepared?: PreparedRun | null } = {},
   ): void {
+    this.checkNone();
     const { store } = this.log;
-    const live = store.runs.live();
-    if (live !== null) throw new RunInProgress({ session: store.identity().id, run: live.id });
     const now = this.log.now();
     const first_event = store.lastEvent() + 1;
     const { skills } = this.log.state();
@@ -148,6 +147,13 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
     const spec = first?.type === "run_started" ? first.spec : run?.spec;
     if (spec?.run_id !== id) throw new Internal({ cause: `the record that begins ${id} cannot be read` });
     return row.memo === null ? spec : { ...spec, call: { ...spec.call, mock: JSON.parse(row.memo) } };
+  }
+
+  /** Throws if a run is under way, also an idle one. @throws RunInProgress */
+  checkNone(): void {
+    const { store } = this.log;
+    const live = store.runs.live();
+    if (live !== null) throw new RunInProgress({ session: store.identity().id, run: live.id });
   }
 
   /** The run under way if it occupies the conversation, so that nothing else may change it now. */
