@@ -200,8 +200,11 @@ export async function readJson<T>(
   schema: z.ZodMiniType<T>,
   limit = MAX_JSON_BYTES,
 ): Promise<T> {
-  return shaped(schema, parseValues(await readText(request, limit)));
+  return jsonIn(await readText(request, limit), schema);
 }
+
+/** The JSON value of a body's text, of a known shape. @throws MalformedJson, InputInvalid */
+export const jsonIn = <T>(text: string, schema: z.ZodMiniType<T>): T => shaped(schema, parseValues(text));
 
 /** The same for an optional body: an empty one is `{}`. */
 export async function readJsonIfAny<T>(
@@ -210,7 +213,7 @@ export async function readJsonIfAny<T>(
   limit = MAX_JSON_BYTES,
 ): Promise<T> {
   const text = await readText(request, limit);
-  return shaped(schema, text.trim() === "" ? {} : parseValues(text));
+  return text.trim() === "" ? shaped(schema, {}) : jsonIn(text, schema);
 }
 
 /** A body of text. @throws UnsupportedMediaType, BodyTooLarge, BadEncoding */

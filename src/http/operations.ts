@@ -29,7 +29,7 @@ export const modelBodyIfAny =
     readJsonIfAny(request, schema, MAX_MODEL_BODY_BYTES);
 const readCall = modelBody(callBody);
 
-const anyObject = z.lazy(jsonObject);
+export const anyObject = z.lazy(jsonObject);
 
 /** A JSON object whose members another reader reads. @throws what `readJson` throws */
 export const objectBody = (context: RequestContext, limit = MAX_MODEL_BODY_BYTES): Promise<JsonObject> =>

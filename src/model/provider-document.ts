@@ -60,7 +60,7 @@ export const parseArguments = (raw: string): JsonObject | null =>
 /** A call whose arguments came as a JSON text, or as the value itself. */
 export function toolCall(id: string, name: string, given: Json | undefined): ToolCallBlock {
   const raw = typeof given === "string" ? given : JSON.stringify(given ?? {});
-  return { type: "tool_call", id, name, arguments: isObject(given) ? given : parseArguments(raw), raw };
+  return { type: "tool_call", id, name, arguments: parseArguments(raw), raw };
 }
 
 /** A text that Hull reads only if it is one. */

@@ -15,8 +15,11 @@ declare global {
   }
 }
 
-/** Only a text with so many digits in a row can hold a number that a double changes. */
-const MAY_LOSE = /[\d.]{16}|[eE][-+]?\d{3}/;
+/**
+ * Only a text with so many digits in a row can hold a number that a double changes. What stands before a number keeps out
+ * Base64, which has them by chance.
+ */
+const MAY_LOSE = /(?:^|[\s:,["])-?(?:[\d.]{16}|[\d.]+[eE][-+]?\d{3})/;
 const ONE_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?$/;
 
 /**

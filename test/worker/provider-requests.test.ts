@@ -15,6 +15,8 @@ const LONG = "12345678901234567890";
 const [GPT, CLAUDE] = ["gpt-4o", "claude-sonnet-4-5"];
 
 let bodies: FakeRequest["body"][];
+/** The same as texts. */
+let texts: string[];
 let turns: FakeTurn[];
 /** Texts of the requests that a host got, and what it answers. */
 let asked: string[];
@@ -74,6 +76,7 @@ beforeAll(() =>
 );
 beforeEach(() => {
   bodies = [];
+  texts = [];
   turns = [];
   asked = [];
   decided = "booked";
@@ -83,7 +86,9 @@ beforeEach(() => {
       asked.push(await request.text());
       return Response.json(decided);
     }
-    const body = await request.json<FakeRequest["body"]>();
+    const got = await request.text();
+    texts.push(got);
+    const body: FakeRequest["body"] = JSON.parse(got);
     bodies.push(body);
     const sent = { path: "/", headers: {}, body, text: "", at: 0, left: Promise.resolve(false) };
     const { pathname } = new URL(request.url);
@@ -631,5 +636,25 @@ describe("a call of a skill whose last text is the answer", () => {
     const names = Array.from(body.tools as { name: string }[], ({ name }) => name);
     expect(names).toContain("bash_code_execution");
     expect(names).toEqual([...new Set(names)]);
+  });
+});
+
+describe("numbers in a client's history of calls reach the provider with all their digits", () => {
+  const input = { id: JSON.rawJSON(LONG) };
+  const history = [
+    ...messages,
+    { role: "assistant", content: [{ type: "tool_use", id: "t1", name: "t", input }] },
+    { role: "user", content: [{ type: "tool_result", tool_use_id: "t1", content: "Done." }] },
+  ];
+  const written = `{"id":${LONG}}`;
+  it.each([
+    [CLAUDE, [], written],
+    [GPT, [], JSON.stringify(written)],
+    [CLAUDE, [CODE], written],
+    [GPT, [CODE], JSON.stringify(written)],
+  ])("%s %#", async (model, code, expected) => {
+    const tools = [...code, MESSAGES_TOOL];
+    await sent("/v1/messages", { model, max_tokens: 9, messages: history, tools });
+    expect(texts).toEqual([expect.stringContaining(expected)]);
   });
 });

@@ -9,9 +9,13 @@ import { checkAnswered } from "../../llm/tool-call-ids.ts";
 import { promptTokens } from "../../model/estimate.ts";
 import { ignoredHeader, warningsHeader } from "../../run/end-headers.ts";
 import type { VendorModel } from "../../run/vendor-model.ts";
+import { withSentDigits } from "../../skill/exact-json.ts";
+import { objectOf } from "../../skill/json.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import { jsonIn, readText } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { listedAnswer } from "../index-call.ts";
-import { objectBody } from "../operations.ts";
+import { anyObject, MAX_MODEL_BODY_BYTES } from "../operations.ts";
 import { jsonNow } from "../page.ts";
 import { formatted } from "../sse.ts";
 import { answerWithTools, runsTools } from "./agent-messages.ts";
@@ -31,9 +35,17 @@ import {
 } from "./model-call.ts";
 import { referencedSkills } from "./skill-references.ts";
 
+/** A request's body with its files. The numbers in its messages, e.g. in the input of a tool, keep their digits. */
+async function bodyOf(context: RequestContext): Promise<JsonObject> {
+  const text = await readText(context.request, MAX_MODEL_BODY_BYTES);
+  const body = jsonIn(text, anyObject);
+  const exact = withSentDigits(body, text, (sent) => ({ messages: objectOf(sent).messages ?? null }));
+  return withFiles(context, exact);
+}
+
 /** `POST /v1/messages`. */
 export async function createMessage(context: RequestContext): Promise<Response> {
-  const body = await withFiles(context, await objectBody(context));
+  const body = await bodyOf(context);
   const asked = readMessagesRequest(body, context.request.headers);
   return listedAnswer(context, { name: "messages", model: asked.model }, (id) => answer(context, asked, id));
 }
@@ -74,7 +86,7 @@ async function passesThrough(
 
 /** `POST /v1/messages/count_tokens`: an estimate, by the same rule that reserves budgets. */
 export async function countMessageTokens(context: RequestContext): Promise<Response> {
-  const body = await withFiles(context, await objectBody(context));
+  const body = await bodyOf(context);
   const { request } = readMessagesRequest(body, context.request.headers, true);
   return jsonNow({ input_tokens: promptTokens(request) });
 }
