@@ -2,7 +2,9 @@
 
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { counted } from "../../src/plural.ts";
+import { reportAlike } from "../../src/skill/file-findings.ts";
 import { SIGNATURE_FILE } from "../../src/skill/file-text.ts";
+import { Findings } from "../../src/skill/findings.ts";
 import { packZip } from "../../src/skill/zip-write.ts";
 import { printFindings, readWhole, skillAt } from "../build/one-skill.ts";
 import { defineCommand, EXIT, usageError, VALUE } from "../command.ts";
@@ -39,7 +41,12 @@ as hull validate does, and adds the files that it defines.
       const signed = found.some(({ path }) => path === SIGNATURE_FILE);
       return signed ? found : found.filter(({ path }) => !path.startsWith("evals/"));
     });
-    const all = [...locateFindings(parsedFolder, parsed.diagnostics), ...diagnostics];
+    const alike = new Findings(skill.folder.name, skill.folder.file);
+    reportAlike(
+      alike,
+      files.map((file) => file.path),
+    );
+    const all = [...locateFindings(parsedFolder, parsed.diagnostics), ...diagnostics, ...alike.list];
     printFindings(skill, all);
     if (parsed.record === undefined || all.some(({ level }) => level === "error")) {
       process.stderr.write("Nothing was packed: the skill has errors.\n");

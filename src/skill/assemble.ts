@@ -6,7 +6,7 @@
 import { sha256 } from "../bytes.ts";
 import { blocksServing } from "./blocking-findings.ts";
 import { card, type Hash, makeRecord, type RecordExtras, type SourceFile } from "./bundle.ts";
-import { reportName } from "./file-findings.ts";
+import { reportAlike, reportName } from "./file-findings.ts";
 import { skillFileName } from "./file-text.ts";
 import { Findings } from "./findings.ts";
 import { findHooks, type HookReader } from "./hooks.ts";
@@ -85,7 +85,8 @@ export async function assembleSkill(
 ): Promise<Assembly> {
   const { folder, file, hash = sha256, providers = SHIPPED, hooks, uploadedBy } = options;
   const byPath = new Map(files.map(({ path, bytes }) => [path, bytes]));
-  const name = skillFileName(files.map(({ path }) => path)) ?? "SKILL.md";
+  const paths = files.map(({ path }) => path);
+  const name = skillFileName(paths) ?? "SKILL.md";
   const content = byPath.get(name) ?? new Uint8Array();
   const slug = options.slug;
   const parsed = parseManifest(content, { folder, file, files: byPath, providers, ...defined({ slug }) });
@@ -93,6 +94,7 @@ export async function assembleSkill(
   const findings = new Findings(folder, file, positions);
   const diagnostics = findings.list;
   if (name !== "SKILL.md") reportName(findings, name);
+  reportAlike(findings, paths);
   diagnostics.push(...parsed.diagnostics);
   const makers = { make: options.handlers ?? unbundled(files), hash };
   const keyVariables = providers.key_variables;

@@ -1,6 +1,7 @@
-/** Findings about SKILL.md as a file: its name, its encoding, its size. */
+/** Findings about files: their names, and the encoding and the size of SKILL.md. */
 import type { EncodingFault } from "./file-text.ts";
 import type { Findings } from "./findings.ts";
+import { alikePaths } from "./path.ts";
 
 const LONG_LINES = 500;
 const LARGE_BYTES = 100 * 1024;
@@ -25,6 +26,14 @@ export function noteSize(findings: Findings, text: string, body: string): void {
 export function reportName(findings: Findings, name: string): void {
   const message = `The file is called ${name}; other readers of skills look for SKILL.md.`;
   findings.warning("file_name_case", {}, message, "Rename it to SKILL.md.");
+}
+
+/** Reports two files that a copy of the folder may hold as one. */
+export function reportAlike(findings: Findings, paths: readonly string[]): void {
+  const [first, second] = alikePaths(paths) ?? [];
+  if (first === undefined || second === undefined) return;
+  const message = `${first} and ${second} are one file on macOS and Windows: only letter case or the form of their Unicode characters differs.`;
+  findings.part(second).warning("file_names_alike", {}, message, "Rename one of them.");
 }
 
 /** Reports that a file is not UTF-8. @param refused whether that is an error */

@@ -1,6 +1,6 @@
 /** Finds the file of a skill that a text names. */
 import { once } from "../memo.ts";
-import { insidePath } from "./path.ts";
+import { foldedPath, insidePath } from "./path.ts";
 
 /**
  * Finds the path among `paths` that a text means: an identical one, else the only one that differs in letter case alone.
@@ -9,11 +9,11 @@ import { insidePath } from "./path.ts";
  */
 export function fileFinder(paths: readonly string[]): (wanted: string) => string | null {
   const exact = new Set(paths);
-  const folded = once(() => Map.groupBy(paths, fold));
+  const folded = once(() => Map.groupBy(paths, foldedPath));
   return (wanted) => {
     const path = insidePath(wanted);
     if (path === null || exact.has(path)) return path;
-    const [only, ...others] = folded().get(fold(path)) ?? [];
+    const [only, ...others] = folded().get(foldedPath(path)) ?? [];
     return only !== undefined && others.length === 0 ? only : null;
   };
 }
@@ -28,5 +28,3 @@ export function namedFile<T extends { path: string }>(wanted: string, files: rea
   const path = fileNamed(wanted, paths);
   return files.find((file) => file.path === path) ?? null;
 }
-
-const fold = (path: string): string => path.normalize("NFC").toLowerCase();

@@ -23,6 +23,21 @@ export function pluginPath(path: string, skill: string): string | null {
   return inside === skill || inside?.startsWith(`${skill}/`) ? null : inside;
 }
 
+/** The same for paths that differ only in letter case or in Unicode's form: `ß` and `SS` are one, too. */
+export const foldedPath = (path: string): string => path.normalize("NFC").toLowerCase().toUpperCase();
+
+/** Two paths that are one file where letter case does not count, as on macOS and Windows; `null`: there are none. */
+export function alikePaths(paths: readonly string[]): [string, string] | null {
+  const seen = new Map<string, string>();
+  for (const path of paths) {
+    const folded = foldedPath(path);
+    const before = seen.get(folded);
+    if (before !== undefined) return [before, path];
+    seen.set(folded, path);
+  }
+  return null;
+}
+
 /** Orders text by its UTF-8 bytes, which is the order of its code points. */
 export function byteOrder(a: string, b: string): number {
   for (let i = 0; i < a.length && i < b.length; ) {

@@ -12,6 +12,7 @@ import { Findings } from "./findings.ts";
 import { SHIPPED } from "./known-providers.ts";
 import type { Diagnostic } from "./manifest.ts";
 import { parseSkill } from "./parse-skill.ts";
+import { alikePaths } from "./path.ts";
 import { makeTools } from "./tools-json/handlers.ts";
 import { unbundled } from "./tools-json/unbundled.ts";
 import { placeText } from "./tree.ts";
@@ -97,18 +98,15 @@ const folded = (name: string): string => name.toLowerCase().replaceAll("_", "-")
 /** Checks paths in NFC; two must not differ only in letter case. */
 function checkedPaths(files: readonly SourceFile[]): SourceFile[] {
   const paths = new ArchivePaths();
-  const seen = new Map<string, string>();
-  return files.map((file) => {
+  const checked = files.map((file) => {
     const path = file.path.normalize("NFC");
     const fault = paths.enter(path);
     if (fault !== null) throw refused(fault);
-    // Nearly Unicode's full case folding: `ß` and `SS` are one.
-    const caseless = path.toLowerCase().toUpperCase();
-    const before = seen.get(caseless);
-    if (before !== undefined) throw refused(`${before} and ${path} differ in letter case only`);
-    seen.set(caseless, path);
     return { ...file, path };
   });
+  const alike = alikePaths(checked.map(({ path }) => path));
+  if (alike !== null) throw refused(`${alike.join(" and ")} differ in letter case only`);
+  return checked;
 }
 
 function checkLimits(files: readonly SourceFile[], rules: UploadRules): void {

@@ -146,6 +146,8 @@ test("pack: the same bytes each time, without unneeded files; the file can be up
     ["scripts/evals/kept.md", 0o644],
     ["scripts/run.sh", 0o755],
   ]);
+  put(root, "my-skill/Scripts/run.sh", "");
+  expect(await pack()).toMatchObject({ code: 0, err: expect.stringContaining("file_names_alike") });
   put(root, "my-skill/SKILL.md", "---\nname: my-skill\n---\n");
   expect((await pack()).code).toBe(1);
   expect((await hullHere(["pack", join(root, "absent")])).code).toBe(3);

@@ -40,3 +40,14 @@ test("a fault of a module that another file causes is in that file", async () =>
     ["skills/x/lib.js", 2, 3],
   ]);
 });
+
+test.each([
+  ["a/Notes.md", "a/notes.md"],
+  ["caf\u00e9.md", "cafe\u0301.md"],
+  ["Stra\u00dfe.md", "STRASSE.md"],
+])("two files that a Mac would keep as one are a warning: %s and %s", async (first, second) => {
+  const { diagnostics } = await assembled({ [first]: "", [second]: "" });
+  expect(diagnostics).toContainEqual(
+    expect.objectContaining({ level: "warning", code: "file_names_alike", file: `skills/x/${second}` }),
+  );
+});
