@@ -1,4 +1,8 @@
-/** Decides which executions run now, which wait, and which are refused. First come, first served. */
+/**
+ * Decides which executions run now, which wait, and which are refused. First come, first served, but no tenant keeps the
+ * others waiting: a free slot goes to the tenant that holds the fewest, and of these to the one whose last turn is longest
+ * ago.
+ */
 import { Refused } from "./refusal.ts";
 
 interface QueueOptions {
@@ -25,6 +29,7 @@ interface Waiting {
 }
 
 interface Waiter {
+  tenant: string;
   skill: string;
   limit: number | undefined;
   since: number;
@@ -43,6 +48,11 @@ export class AdmissionQueue {
   readonly #bySkill = new Map<string, Waiter[]>();
   /** Per skill: executions that run, plus those that wait in the line. */
   readonly #load = new Map<string, number>();
+  /** Per tenant: the slots that it holds. */
+  readonly #held = new Map<string, number>();
+  /** Per tenant: the number of its last turn since all slots were free. */
+  readonly #turns = new Map<string, number>();
+  #turn = 0;
   #running = 0;
   #averageMs = 1000;
   #closed: Refused | null = null;
@@ -63,26 +73,27 @@ export class AdmissionQueue {
 
   /**
    * A slot now, or a place in the queue. `limit`: the most simultaneous runs of this skill. Executions without a limit count
-   * for none: other things that run may have the skill's name.
+   * for none: other things that run may have the skill's name. In a full queue, the tenant with the most places gives one
+   * up to a tenant that waits less.
    * @throws Refused 503 `runner_busy`, 429 `concurrency_limited`, or the reason with which the queue was closed
    */
-  enter(name: string, limit: number | undefined): Slot | Waiting {
+  enter(tenant: string, name: string, limit: number | undefined): Slot | Waiting {
     if (this.#closed !== null) throw this.#closed;
     const skill = limit === undefined ? "" : name;
     const atLimit = limit !== undefined && (this.#load.get(skill) ?? 0) >= limit;
     if (!atLimit && this.#line.length === 0 && this.#running < this.#options.concurrency) {
-      this.#count(skill, 1);
-      return this.#occupy(skill, performance.now());
+      count(this.#load, skill, 1);
+      return this.#occupy(tenant, skill, performance.now());
     }
     if (atLimit) {
       const waiters = this.#bySkill.get(skill) ?? [];
-      if (waiters.length >= SKILL_QUEUE) throw this.#skillBusy(skill);
+      makeRoom(waiters, SKILL_QUEUE, tenant, this.#skillBusy(skill));
       this.#bySkill.set(skill, waiters);
-      return this.#wait(skill, limit, waiters);
+      return this.#wait(tenant, skill, limit, waiters);
     }
-    if (this.#line.length >= this.#options.queue) throw this.#busy();
-    this.#count(skill, 1);
-    return this.#wait(skill, limit, this.#line);
+    makeRoom(this.#line, this.#options.queue, tenant, this.#busy());
+    count(this.#load, skill, 1);
+    return this.#wait(tenant, skill, limit, this.#line);
   }
 
   /** Refuses all present and future waiters. */
@@ -91,12 +102,13 @@ export class AdmissionQueue {
     for (const waiter of [...this.#line, ...[...this.#bySkill.values()].flat()]) waiter.refuse(reason);
   }
 
-  #wait(skill: string, limit: number | undefined, queue: Waiter[]): Waiting {
+  #wait(tenant: string, skill: string, limit: number | undefined, queue: Waiter[]): Waiting {
     const { promise, resolve, reject } = Promise.withResolvers<Slot>();
     const timer = setTimeout(() => {
       waiter.refuse(this.#line.includes(waiter) ? this.#busy() : this.#skillBusy(skill));
     }, this.#options.queueTimeoutMs);
     const waiter: Waiter = {
+      tenant,
       skill,
       limit,
       since: performance.now(),
@@ -117,7 +129,7 @@ export class AdmissionQueue {
     const inLine = this.#line.indexOf(waiter);
     if (inLine >= 0) {
       this.#line.splice(inLine, 1);
-      this.#count(waiter.skill, -1);
+      count(this.#load, waiter.skill, -1);
       this.#advance(waiter.skill);
       return true;
     }
@@ -129,8 +141,10 @@ export class AdmissionQueue {
     return true;
   }
 
-  #occupy(skill: string, since: number): Slot {
+  #occupy(tenant: string, skill: string, since: number): Slot {
     this.#running += 1;
+    count(this.#held, tenant, 1);
+    this.#turns.set(tenant, ++this.#turn);
     const started = performance.now();
     let held = true;
     return {
@@ -140,7 +154,9 @@ export class AdmissionQueue {
         held = false;
         this.#averageMs += NEWEST * (performance.now() - started - this.#averageMs);
         this.#running -= 1;
-        this.#count(skill, -1);
+        count(this.#held, tenant, -1);
+        count(this.#load, skill, -1);
+        if (this.#running === 0 && this.waiting === 0) this.#turns.clear();
         this.#advance(skill);
       },
     };
@@ -149,26 +165,31 @@ export class AdmissionQueue {
   /** Lets waiting executions of a skill join the line as far as its limit permits, then gives free slots to the line. */
   #advance(skill: string): void {
     const waiters = this.#bySkill.get(skill);
-    let first = waiters?.[0];
-    while (waiters !== undefined && first !== undefined) {
-      if (first.limit !== undefined && (this.#load.get(skill) ?? 0) >= first.limit) break;
-      waiters.shift();
-      this.#count(skill, 1);
-      this.#line.push(first);
-      first = waiters[0];
+    let next = this.#next(waiters);
+    while (waiters !== undefined && next !== undefined) {
+      if (next.limit !== undefined && (this.#load.get(skill) ?? 0) >= next.limit) break;
+      waiters.splice(waiters.indexOf(next), 1);
+      count(this.#load, skill, 1);
+      this.#line.push(next);
+      next = this.#next(waiters);
     }
     if (waiters?.length === 0) this.#bySkill.delete(skill);
     while (this.#running < this.#options.concurrency) {
-      const next = this.#line.shift();
-      if (next === undefined) return;
-      next.grant(this.#occupy(next.skill, next.since));
+      const first = this.#next(this.#line);
+      if (first === undefined) return;
+      this.#line.splice(this.#line.indexOf(first), 1);
+      first.grant(this.#occupy(first.tenant, first.skill, first.since));
     }
   }
 
-  #count(skill: string, change: number): void {
-    const count = (this.#load.get(skill) ?? 0) + change;
-    if (count === 0) this.#load.delete(skill);
-    else this.#load.set(skill, count);
+  /** Whose turn it is: of a tenant's executions, that of the one that came first. */
+  #next(queue: readonly Waiter[] = []): Waiter | undefined {
+    const of = (counts: Map<string, number>, { tenant }: Waiter): number => counts.get(tenant) ?? 0;
+    const order = (a: Waiter, b: Waiter): number =>
+      of(this.#held, a) - of(this.#held, b) || of(this.#turns, a) - of(this.#turns, b);
+    let [next] = queue;
+    for (const waiter of queue) if (next !== undefined && order(waiter, next) < 0) next = waiter;
+    return next;
   }
 
   #retryAfterS(): number {
@@ -186,4 +207,20 @@ export class AdmissionQueue {
     const detail = `"${skill}" has as many runs as it may, and its queue is full or too slow.`;
     return new Refused("concurrency_limited", detail, { retry_after_s: this.#retryAfterS() });
   }
+}
+
+function count(counts: Map<string, number>, name: string, change: number): void {
+  const changed = (counts.get(name) ?? 0) + change;
+  if (changed === 0) counts.delete(name);
+  else counts.set(name, changed);
+}
+
+/** Frees a place in a full queue: that of the last execution of the tenant that waits most. @throws `full` if that is `tenant` */
+function makeRoom(queue: readonly Waiter[], places: number, tenant: string, full: Refused): void {
+  if (queue.length < places) return;
+  const waiting = Map.groupBy(queue, (waiter) => waiter.tenant);
+  const own = waiting.get(tenant)?.length ?? 0;
+  const most = [...waiting.values()].reduce((a, b) => (b.length > a.length ? b : a), []);
+  if (most.length <= own + 1) throw full;
+  most.at(-1)?.refuse(full);
 }

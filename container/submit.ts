@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { firstOf } from "../src/cut.ts";
-import { type ExecutionSpec, executionSpec } from "../src/tool/protocol.ts";
+import { type ExecutionSpec, executionSpec, TENANT_HEADER } from "../src/tool/protocol.ts";
 import { type Auth, checkTicket } from "./auth.ts";
 import { checkOptedIn, plainName } from "./environment.ts";
 import type { Execution, Input } from "./execution.ts";
@@ -59,7 +59,8 @@ export async function submit(
   }
   const execution = executions.create(spec, specDigest);
   try {
-    await admit(spec.server === true ? services.servers : services.queue, execution, response);
+    const tenant = String(request.headers[TENANT_HEADER] ?? "");
+    await admit(spec.server === true ? services.servers : services.queue, tenant, execution, response);
   } catch (error) {
     executions.refuse(execution, error);
     throw error;
@@ -89,9 +90,14 @@ function parseSpec(text: string): ExecutionSpec {
 }
 
 /** Waits for a slot; a client that leaves gives its place up. */
-async function admit(queue: AdmissionQueue, execution: Execution, response: ServerResponse): Promise<void> {
+async function admit(
+  queue: AdmissionQueue,
+  tenant: string,
+  execution: Execution,
+  response: ServerResponse,
+): Promise<void> {
   const { spec } = execution;
-  const entry = queue.enter(spec.skill, spec.limits.concurrency);
+  const entry = queue.enter(tenant, spec.skill, spec.limits.concurrency);
   if ("release" in entry) {
     execution.admit(entry);
     return;

@@ -67,6 +67,7 @@ export function runOptions(
   known: KnownExecutions | null,
 ): RunOptions {
   return {
+    tenant: context.tenant,
     ...(known === null ? {} : { known }),
     pack: (digest) => readBytes(context.env, "pack", digest),
     signal,

@@ -140,6 +140,9 @@ export const executionSpec = z.lazy(() =>
 );
 export type ExecutionSpec = z.infer<typeof executionSpec>;
 
+/** The header of an execution's request that names whose it is: tenants share a runner's slots. Earlier runners ignore it. */
+export const TENANT_HEADER = "x-hull-tenant";
+
 /** What the runner did with an execution, not the signal that it saw. */
 const CAUSES = [
   "exit",

@@ -11,6 +11,7 @@ import {
   type ExecutionSpec,
   refusal,
   signTicket,
+  TENANT_HEADER,
   type TicketKey,
   type TicketSubject,
   workspaceLacks,
@@ -62,6 +63,7 @@ export interface WorkspaceSource {
 }
 
 export interface RunOptions {
+  tenant: string;
   /** For detached executions. */
   known?: KnownExecutions;
   /** Awaited once the runner has accepted the execution. */
@@ -389,7 +391,7 @@ class Submission extends Subscription {
     };
     const timer = this.#repeatable ? undefined : setTimeout(open, GATE_MS);
     const { contentType, body } = encodeMultipart(this.#specText, this.#body, gate.promise);
-    const headers = { "content-type": contentType };
+    const headers = { "content-type": contentType, [TENANT_HEADER]: this.options.tenant };
     const rest = { body, headers, spec: this.#specText };
     try {
       const response = await this.send(

@@ -356,7 +356,7 @@ describe("load", () => {
     const order: string[] = [];
     const release: Record<string, () => void> = {};
     const enter = (name: string, limit?: number): void => {
-      const entry = queue.enter(name[0] ?? "", limit);
+      const entry = queue.enter("acme", name[0] ?? "", limit);
       const admit = (slot: { release(): void }): void => {
         order.push(name);
         release[name] = slot.release;
@@ -384,6 +384,80 @@ describe("load", () => {
     expect([order.at(-1), queue.running, queue.waiting]).toEqual(["a3", 1, 0]);
     queue.close(new Refused("runner_draining", "x"));
     expect(() => enter("c1")).toThrow(Refused);
+  });
+
+  test("a tenant that floods the runner leaves the others their turn and their place", async () => {
+    const queue = new AdmissionQueue({ concurrency: 2, queue: 4, queueTimeoutMs: 60_000 });
+    const order: string[] = [];
+    const free: (() => void)[] = [];
+    const enter = (tenant: string, name: string, limit?: number): void => {
+      const entry = queue.enter(tenant, limit === undefined ? "" : "skill", limit);
+      const admit = (slot: { release(): void }): void => {
+        order.push(name);
+        free.push(slot.release);
+      };
+      if ("slot" in entry) void entry.slot.then(admit, () => order.push(`${name} refused`));
+      else admit(entry);
+    };
+    const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
+    for (const name of ["a1", "a2", "a3", "a4", "a5", "a6"]) enter("a", name);
+    expect(() => enter("a", "a7")).toThrow(Refused);
+    // Places 4 of 4: the tenant that waits most gives its last one up, as long as it waits more.
+    enter("b", "b1");
+    enter("c", "c1");
+    expect(() => enter("b", "b2")).toThrow(Refused);
+    await settled();
+    expect([order, queue.waiting]).toEqual([["a1", "a2", "a6 refused", "a5 refused"], 4]);
+    while (free.length > 0) {
+      free.shift()?.();
+      await settled();
+    }
+    expect([order.slice(4), queue.running]).toEqual([["b1", "c1", "a3", "a4"], 0]);
+    // The same where a skill's own limit makes them wait.
+    for (let n = 1; n <= 17; n++) enter("a", `s${n}`, 1);
+    enter("b", "b3", 1);
+    enter("c", "c3", 1);
+    for (const _ of [1, 2, 3]) {
+      free.shift()?.();
+      await settled();
+    }
+    expect(order.slice(8)).toEqual(["s1", "s17 refused", "s16 refused", "b3", "c3", "s2"]);
+    queue.close(new Refused("runner_draining", "x"));
+    await settled();
+  });
+
+  test("a tenant's executions count for it", async () => {
+    const runner = await startRunner({ flags: ["--concurrency", "1", "--queue", "2"] });
+    const gate = join(await mkdtemp(join(dir, "gate-")), "open");
+    const ended: string[] = [];
+    const held = ["sh", "-c", 'until [ -e "$0" ]; do sleep 0.1; done', gate];
+    const one = (tenant: string, argv: string[]) =>
+      collect(
+        runExecution(runner, spec({ digest: files.digest, argv }), {}, runOptions(files, { tenant })),
+      ).then(
+        () => ended.push(tenant),
+        () => ended.push(`${tenant} refused`),
+      );
+    try {
+      await run(runner, files, { argv: ["true"] });
+      const noisy = [one("noisy", held)];
+      await running(gate);
+      noisy.push(one("noisy", held), one("noisy", held));
+      await until(
+        async () => (await fetch(`${runner.url}/metrics`)).text(),
+        (text) => /^hull_runner_waiting 2$/m.test(text),
+      );
+      const small = one("small", ["true"]);
+      await until(
+        () => ended,
+        ({ length }) => length === 1,
+      );
+      await writeFile(gate, "");
+      await Promise.all([...noisy, small]);
+      expect(ended).toEqual(["noisy refused", "noisy", "small", "noisy"]);
+    } finally {
+      await runner.stop();
+    }
   });
 
   test("S32: aborted callers never make more than the allowed groups, and none stays", async () => {

@@ -74,10 +74,10 @@ export function handlerCall(
 
 /** The dependencies of a call of this bundle's handlers. */
 export function processDeps(runner: Runner, from: Bundle, fields: Partial<ProcessDeps> = {}): ProcessDeps {
-  const { pack, now, background } = runOptions(from);
+  const { tenant, pack, now, background } = runOptions(from);
   return {
     runner,
-    options: { pack, now, background },
+    options: { tenant, pack, now, background },
     settings: { grace_ms: 2000, providerKeys: new Set() },
     ...fields,
   };

@@ -176,6 +176,7 @@ export function spec(fields: Partial<ExecutionSpec> & Pick<ExecutionSpec, "argv"
 /** Options of a call that is never aborted and can send this bundle. */
 export function runOptions(from: Bundle, fields: Partial<RunOptions> = {}): RunOptions {
   return {
+    tenant: "acme",
     pack: async () => from.tar,
     signal: new AbortController().signal,
     now: Date.now,
