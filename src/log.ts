@@ -1,12 +1,19 @@
 /** The log: one line of JSON each, without secrets. No other file of the Worker writes to the console. */
 import type { Redactor } from "./redact.ts";
 
-/** Removes secrets: a redactor, or the context of a request or a run, which may know further secrets. */
-type Redacts = Pick<Redactor, "json"> | { redacted(line: object): object };
+/**
+ * Removes secrets: a redactor, or the context of a request or a run, which may know further secrets, and whose lines say
+ * which request and whose it is.
+ */
+type Redacts =
+  | Pick<Redactor, "json">
+  | { redacted(line: object): object; requestId: string; log: { tenant?: string } };
 
 /** Logs a line. `error`: somebody should look at it. */
 export function logLine(by: Redacts, line: object, level: "log" | "warn" | "error" = "log"): void {
-  console[level](JSON.stringify("json" in by ? by.json(line) : by.redacted(line)));
+  const shown =
+    "json" in by ? by.json(line) : by.redacted({ ...line, request_id: by.requestId, tenant: by.log.tenant });
+  console[level](JSON.stringify(shown));
 }
 
 /** Keeps work alive that continues after the answer, e.g. `ctx.waitUntil`. */

@@ -152,6 +152,7 @@ export class RequestContext implements RunContext {
   /** Sets the caller; only the guard calls this. */
   admit(caller: Caller): void {
     this.#caller = caller;
+    this.log.tenant = caller.tenant;
     if (caller.key_id !== null) this.log.key_id = caller.key_id;
   }
 

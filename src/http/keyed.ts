@@ -152,7 +152,7 @@ async function firstAnswer(
         ? releaseClaim(env, claim, status >= 400 && status < 500)
         : keepAnswer(env, claim, { status, headers: [...headers] }, body);
     await settled.catch((error: unknown) => {
-      logFault(context, { event: "answer_not_kept", request_id: context.requestId }, error);
+      logFault(context, { event: "answer_not_kept" }, error);
     });
   };
   const settled = (): void => clearInterval(renewing);

@@ -132,7 +132,7 @@ export async function openContainer(
     },
     read: ({ file_id }) =>
       fileBytes(context, file_id).catch((error: unknown) => {
-        logFault(context, { event: "file_not_sent", request_id: context.requestId, file: file_id }, error);
+        logFault(context, { event: "file_not_sent", file: file_id }, error);
         return null;
       }),
   };

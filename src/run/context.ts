@@ -23,6 +23,8 @@ export interface SpanNote {
 /** Fields of a log line. The index of runs reads those that have types here. */
 export interface LogFields {
   [name: string]: unknown;
+  /** Absent until the caller is known. */
+  tenant?: string;
   /** What the call took. The cost of a skill's call stands next to its usage, and so does a budget's refusal. */
   usage?: { input_tokens: number; output_tokens: number; cost_usd?: number; price_known?: boolean } | null;
   cost_usd?: number;
@@ -102,7 +104,7 @@ export function detachedContext(
     background,
     clock: new SharedClock(),
     isolatePlaces: new IsolatePlaces(),
-    log: {},
+    log: { tenant: origin.tenant },
     ...(settings.logsSpans ? { spans: [] } : {}),
     get durationMs() {
       return Date.now() - startedAt;

@@ -75,7 +75,7 @@ export async function llmHost(
   let spent = 0;
 
   const log = (entry: Record<string, unknown>): void =>
-    logLine(context, { ...entry, request_id: context.requestId });
+    logLine(context, { ...entry, skill, session_id: session });
 
   /** Uses Responses if a call asks for it, and for OpenAI's own tool search, which chat completions lack. */
   const resolve = ({ provider, model }: ModelTarget, { own, native_search }: Reach): ResolvedTarget => {

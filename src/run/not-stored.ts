@@ -29,8 +29,7 @@ export async function storedOrNot<T>(
   } catch (error) {
     if (StorageQuotaExceeded.matches(error)) return { path, full: true };
     if (!isFault(toHullError(error))) throw error;
-    const { requestId: request_id } = context;
-    logFault(context, { event: "file_not_stored", request_id, path }, error);
+    logFault(context, { event: "file_not_stored", path }, error);
     return { path, full: false };
   }
 }

@@ -58,7 +58,7 @@ export async function tellLedger<T extends { policy: Policy }>(
         fault = error;
       }
     }
-    logFault(context, { ...lost, tenant: context.tenant }, fault);
+    logFault(context, lost, fault);
   };
   try {
     return await tellOnce();

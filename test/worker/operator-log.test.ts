@@ -116,6 +116,25 @@ describe("a fault of Hull in a run", () => {
   });
 });
 
+it.each([
+  ["request", "/runs", {}],
+  ["execution", "/runs", { "idempotency-key": "whose" }],
+  ["run", "/sessions/whose/runs", {}],
+])("the line %s and those of failed attempts say whose they are", async (event, path, headers) => {
+  await post("/sessions", { id: "whose" });
+  const options = { skill: "plain", llm_retries: 0, mock: [{ error: { category: "overloaded" } }] };
+  const request_id = `whose-${event}`;
+  const { status } = await post(path, { prompt: "go", options }, { "x-request-id": request_id, ...headers });
+  expect(status).toBe(503);
+  const whose = { request_id, tenant: "default" };
+  expect(await line("model_attempt_failed")).toMatchObject({
+    ...whose,
+    skill: "plain",
+    session_id: event === "run" ? "whose" : null,
+  });
+  await expect.poll(() => lines).toContainEqual(expect.objectContaining({ event, ...whose }));
+});
+
 it("a runner that is down gives one line, and another one when it answers again", async () => {
   const options = {
     skill: "looks",

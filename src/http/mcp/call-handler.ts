@@ -124,8 +124,7 @@ function notStored(
   meta: JsonObject,
 ): JsonObject {
   const { title, detail, code, members } = data;
-  const line = { event: "artifact_not_stored", request_id: context.requestId, code, error: operator };
-  logLine(context, line, "error");
+  logLine(context, { event: "artifact_not_stored", code, error: operator }, "error");
   const content = [text, `${title}: ${detail}`].map((one) => ({ type: "text", text: one }));
   const _meta = { ...meta, problem: { code, ...members } };
   return asJson(context.redacted({ content, isError: true, _meta }));

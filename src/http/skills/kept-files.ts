@@ -46,7 +46,7 @@ export async function keptFiles(
 
   /** The run's answer is finished, so a fault here must not cost it. */
   function unkept(error: unknown): null {
-    logFault(context, { event: "answer_not_kept", request_id: context.requestId }, error);
+    logFault(context, { event: "answer_not_kept" }, error);
     return null;
   }
 }

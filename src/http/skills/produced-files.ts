@@ -91,8 +91,7 @@ async function* loggedBody(context: RequestContext, file: ProducedFile): AsyncGe
   try {
     yield* await bodyOf(context, file);
   } catch (error) {
-    const { requestId: request_id } = context;
-    logFault(context, { event: "file_not_sent", request_id, file: file.id }, error);
+    logFault(context, { event: "file_not_sent", file: file.id }, error);
     throw error;
   }
 }

@@ -32,8 +32,6 @@ export async function logToolCall(context: RunContext, note: ToolCallNote): Prom
   if (plain && !context.settings.logsAll) return;
   const line = {
     event: "tool_call",
-    request_id: context.requestId,
-    tenant: context.tenant,
     run_id: run,
     skill,
     tool: call.name,

@@ -301,9 +301,8 @@ export class RunServers {
     { name }: Pick<McpServer, "name">,
     { kind, message, status, code, hint }: McpFailure,
   ): void {
-    const { requestId, tenant } = this.#context;
-    const run = { event: "mcp_failure", request_id: requestId, tenant };
-    const line = { ...run, skill, server: name, kind, message, ...defined({ status, code, hint }) };
+    const failure = { kind, message, ...defined({ status, code, hint }) };
+    const line = { event: "mcp_failure", skill, server: name, ...failure };
     logLine(this.#context, line);
   }
 }

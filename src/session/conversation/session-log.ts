@@ -256,7 +256,8 @@ export class SessionLog {
 
   /** The same for a fault that nobody else learns of. */
   fault(line: object, error?: unknown): void {
-    logFault(this.#redactors.events, line, error);
+    const { id: session_id, tenant } = this.store.knownIdentity ?? {};
+    logFault(this.#redactors.events, { ...line, session_id, tenant }, error);
   }
 
   /** Logs the fault of work that nobody waits for: `work.catch(log.faults({ event }))`. */

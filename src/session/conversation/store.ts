@@ -152,6 +152,11 @@ export class ConversationStore {
     return this.#identity;
   }
 
+  /** The same as far as it is known without reading: `null`, if it is not. */
+  get knownIdentity(): SessionIdentity | null {
+    return this.#identity;
+  }
+
   #readSession(): SessionRow | null {
     const [raw] = select<RawSession>(this.#sql, "SELECT * FROM session");
     return raw === undefined ? null : { ...raw, metadata: JSON.parse(raw.metadata) };
