@@ -30,7 +30,9 @@ export class FinalCwd {
       const said = bytes.toString("utf8", 0, bytesRead).replace(/\n$/, "");
       if (!said.startsWith("/") || bytesRead > MAX_PATH_BYTES || said.includes("\ufffd")) return null;
       if (said === workspace) return "";
-      return workspace !== null && said.startsWith(`${workspace}/`) ? said.slice(workspace.length + 1) : said;
+      if (workspace === null || !said.startsWith(`${workspace}/`)) return said;
+      // As the session's files, it has got its name in form NFC.
+      return said.slice(workspace.length + 1).normalize("NFC");
     } finally {
       await this.#file.close();
     }

@@ -19,6 +19,7 @@ import {
   lstatSync,
   mkdirSync,
   openSync,
+  readdirSync,
   renameSync,
   rmdirSync,
   unlinkSync,
@@ -74,9 +75,10 @@ class Folder {
     return readdir(`${this.#base}/.`, { encoding: "buffer" });
   }
 
-  /** The names in it, with turns for other work in between. */
-  async *namesInTurn(): AsyncGenerator<Buffer, void> {
-    for (const [index, name] of (await this.names()).entries()) {
+  /** The names in it, with turns for other work in between. @param renamed changes some first, and says so */
+  async *namesInTurn(renamed: (names: Buffer[]) => boolean = () => false): AsyncGenerator<Buffer, void> {
+    const names = await this.names();
+    for (const [index, name] of (renamed(names) ? await this.names() : names).entries()) {
       if (index % AT_ONCE === AT_ONCE - 1) await setImmediate();
       yield name;
     }
@@ -113,8 +115,13 @@ export class Tree {
   /**
    * All entries, in no order, except the folders that it enters and the names that it skips. Stops after `most`, and
    * then yields null.
+   * @param composes whether an entry gets its name in Unicode's form NFC first
    */
-  async *entries(most: number, passesOver: (name: string) => boolean): AsyncGenerator<Entry | null, void> {
+  async *entries(
+    most: number,
+    passesOver: (name: string) => boolean,
+    composes: () => boolean,
+  ): AsyncGenerator<Entry | null, void> {
     let seen = 0;
     const [openFolder, look] = [this.#openFolder, this.#look];
     const walk = async function* (
@@ -123,7 +130,12 @@ export class Tree {
       shown: string,
       depth: number,
     ): AsyncGenerator<Entry | null, void> {
-      for await (const bytes of folder.namesInTurn()) {
+      const renamed = (names: Buffer[]): boolean => {
+        const other = composes() ? names.filter((bytes) => !composedName(bytes).equals(bytes)) : [];
+        for (const bytes of other) compose(folder, bytes, folder, openFolder);
+        return other.length > 0;
+      };
+      for await (const bytes of folder.namesInTurn(renamed)) {
         const name = utf8OrNull(bytes);
         if (name !== null && passesOver(name)) continue;
         const here = {
@@ -304,6 +316,36 @@ export class Tree {
     } finally {
       folder.close();
     }
+  }
+}
+
+/** A name in Unicode's form NFC; one that is not UTF-8 as it is. */
+function composedName(bytes: Buffer): Buffer {
+  const name = utf8OrNull(bytes)?.normalize("NFC");
+  return name === undefined ? bytes : Buffer.from(name);
+}
+
+/**
+ * Moves an entry into a folder, under its name in Unicode's form NFC. Folders of one name become one; of two files of one
+ * name the one that changed last stays. What the system refuses to move stays where it is.
+ */
+function compose(from: Folder, bytes: Buffer, into: Folder, open: (path: Buffer) => Folder | null): void {
+  const name = composedName(bytes);
+  const [moved, old] = [lookAt(from, bytes), lookAt(into, name)];
+  const opened: (Folder | null)[] = [];
+  try {
+    if (moved?.isDirectory() && old?.isDirectory()) opened.push(open(from.at(bytes)), open(into.at(name)));
+    const [source, target] = opened;
+    if (source && target) {
+      const names = readdirSync(source.at("."), { encoding: "buffer" });
+      for (const inner of names) compose(source, inner, target, open);
+      rmdirSync(from.at(bytes));
+    } else if (moved !== null && moved.ctimeNs >= (old?.ctimeNs ?? 0n))
+      renameSync(from.at(bytes), into.at(name));
+  } catch {
+    // Whoever scans the folder refuses the name.
+  } finally {
+    for (const folder of opened) folder?.close();
   }
 }
 

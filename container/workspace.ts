@@ -148,7 +148,8 @@ export class Workspace {
   /** Reports changes: deletions first, then written files, then refusals. */
   async report(send: SendFrame): Promise<void> {
     await this.#alone(async () => {
-      const { files, refused, bytes, isClosed } = await this.#scan();
+      // While no other execution could look for a name that changes.
+      const { files, refused, bytes, isClosed } = await this.#scan(() => this.users <= 1);
       const there = new Set(files.map(({ path }) => path));
       const gone = [...this.#files.keys()].filter((path) => !there.has(path) && !isClosed(path)).sort();
       const report = (change: WorkspaceChange) => send(FRAME.change, Buffer.from(JSON.stringify(change)));
@@ -236,7 +237,7 @@ export class Workspace {
     if (this.holds(manifest.version)) return [];
     // No execution may begin in the folder while it changes.
     this.#exact = false;
-    const { files, strays, isClosed } = await this.#scan();
+    const { files, strays, isClosed } = await this.#scan(() => false);
     for (const file of files) await this.#identify(file);
     const wanted = new Map(manifest.files.map((file) => [file.path, file]));
     const there = new Map(files.map((file) => [file.path, file]));
@@ -294,8 +295,9 @@ export class Workspace {
   /**
    * The files on disk. `strays`: there are entries that cannot be files of a session. `bytes`: what all take, without
    * what stays behind. `isClosed`: a path is below a folder into which the runner cannot look.
+   * @param composes as in `Tree.entries`
    */
-  async #scan(): Promise<{
+  async #scan(composes: () => boolean): Promise<{
     files: Found[];
     refused: Refused[];
     strays: boolean;
@@ -315,7 +317,7 @@ export class Workspace {
       const seen = this.#seen.get(path);
       files.push({ path, stats, sha256: seen?.mark === markOf(stats) ? seen.sha256 : null });
     };
-    for await (const entry of this.#tree.entries(MAX_ENTRIES, staysBehind)) {
+    for await (const entry of this.#tree.entries(MAX_ENTRIES, staysBehind, composes)) {
       if (entry === null) {
         refuse("", "too_many");
         // The session's own files are not missing because others come before them.
