@@ -177,10 +177,7 @@ export class Cgroup {
   /** Number of this cgroup's processes that the kernel killed for memory. */
   oomKills(): number {
     const files = this.#dirs.flatMap((dir) => OOM_FILES.map((file) => join(dir, file)));
-    return files.reduce(
-      (sum, file) => sum + (existsSync(file) ? oomKillsIn(readFileSync(file, "utf8")) : 0),
-      0,
-    );
+    return files.reduce((sum, file) => sum + oomKillsIn(textOf(file)), 0);
   }
 
   /** Ends the processes that are left in the cgroup, and removes it. */
@@ -216,6 +213,15 @@ const OOM_FILES = ["memory.events", "memory.oom_control"];
 /** The count `oom_kill` of one of these files. */
 export function oomKillsIn(events: string): number {
   return Number(/^oom_kill (\d+)$/m.exec(events)?.[1] ?? 0);
+}
+
+/** Empty if there is no such file, or no descriptor to read it: an execution ends all the same. */
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
 }
 
 function words(path: string): string[] {
