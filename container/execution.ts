@@ -82,6 +82,8 @@ export class Execution {
   scratch: Scratch | null = null;
   /** Leaves the queue; set only while the execution waits in it. */
   abandon: ((reason: Refused) => void) | null = null;
+  /** Whether its client has gone while it waited in the queue. */
+  left = false;
   readonly #services: RunnerServices;
   readonly #folders: Folders;
   readonly #onEnded: (cause: EndedStatus["cause"], durationMs: number) => void;

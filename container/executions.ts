@@ -88,6 +88,22 @@ export class Executions {
   }
 
   /**
+   * Waits until a known execution is admitted. `true`: its client left the queue instead, so another one, which has the
+   * input too, may begin it.
+   * @throws Refused the queue's refusal
+   */
+  async wasLeft(id: string): Promise<boolean> {
+    const live = this.#live.get(id);
+    try {
+      await live?.admitted;
+      return false;
+    } catch (error) {
+      if (live?.left === true) return true;
+      throw error;
+    }
+  }
+
+  /**
    * Attaches a response to a known execution, live or in the journal.
    * @throws Refused 404 `execution_not_found`, 502 `execution_lost`, or the queue's refusal
    */

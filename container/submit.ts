@@ -44,13 +44,15 @@ export async function submit(
   checkTicket(ticket, `execution:${spec.id}`, specDigest);
   if (spec.workspace !== undefined) await executions.vacated(spec.workspace.id);
 
-  const known = executions.specDigestOf(spec.id);
-  if (known !== undefined) {
+  for (let known = executions.specDigestOf(spec.id); known !== undefined; ) {
     if (known !== specDigest) {
       throw new Refused("execution_conflict", "An execution with this id has another spec.");
     }
-    body.discard();
-    return executions.attach(spec.id, response, 0);
+    if (!(await executions.wasLeft(spec.id))) {
+      body.discard();
+      return executions.attach(spec.id, response, 0);
+    }
+    known = executions.specDigestOf(spec.id);
   }
 
   checkOptedIn(spec.env, spec.withheld);
@@ -102,7 +104,10 @@ async function admit(
     execution.admit(entry);
     return;
   }
-  const leave = (): void => entry.abandon(new Refused("client_closed_request", "The client left the queue."));
+  const leave = (): void => {
+    execution.left = true;
+    entry.abandon(new Refused("client_closed_request", "The client left the queue."));
+  };
   execution.abandon = entry.abandon;
   response.once("close", leave);
   try {

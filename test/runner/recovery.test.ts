@@ -351,6 +351,34 @@ describe("load", () => {
     }
   });
 
+  test("a call that comes back before the queue has lost its first connection runs all the same", async () => {
+    const runner = await startRunner({ flags: ["--concurrency", "1"] });
+    const metrics = async () => (await fetch(`${runner.url}/metrics`)).text();
+    const gate = join(await mkdtemp(join(dir, "gate-")), "open");
+    const busy = run(runner, files, { argv: ["sh", "-c", 'until [ -e "$0" ]; do sleep 0.1; done', gate] });
+    await until(metrics, (text) => text.includes("hull_runner_running 1"));
+    const value = spec({ digest: files.digest, argv: ["cat"], input: { mode: "stdin" } });
+    const stdin = Buffer.from("once");
+    const cut = new AbortController();
+    const first: Runner = {
+      ...runner,
+      fetch: (path, request) => fetch(runner.url + path, { ...request, duplex: "half", signal: cut.signal }),
+    };
+    const lost = collect(runExecution(first, value, { stdin }, runOptions(files)));
+    lost.catch(() => {});
+    await until(metrics, (text) => text.includes("hull_runner_waiting 1"));
+    const again = collect(runExecution(runner, value, { stdin }, runOptions(files)));
+    again.catch(() => {});
+    // Meanwhile the second one arrives.
+    for (let n = 0; n < 10; n += 1) await metrics();
+    cut.abort();
+    await expect(lost).rejects.toMatchObject({ code: "runner_unavailable" });
+    await writeFile(gate, "");
+    expect((await again).stdout.toString()).toBe("once");
+    await busy;
+    await runner.stop();
+  });
+
   test("what waits for its skill's limit runs in turn, and lets other skills pass", async () => {
     const queue = new AdmissionQueue({ concurrency: 2, queue: 10, queueTimeoutMs: 60_000 });
     const order: string[] = [];
