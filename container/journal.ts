@@ -209,7 +209,12 @@ export class Journal {
       this.#move(entry, this.#segment);
       entry.frames = { ...(file === null ? { offset, bytes: bytes?.length ?? 0 } : { file }), sealed };
     }
-    if (this.#segmentSize > SEGMENT_BYTES) this.#openSegment(this.#segment + 1);
+    try {
+      if (this.#segmentSize > SEGMENT_BYTES) this.#openSegment(this.#segment + 1);
+    } catch (error) {
+      // Without a descriptor or room for the next segment, the present one grows.
+      log("error", "journal_write_failed", { reason: reasonOf(error) });
+    }
   }
 
   close(): void {
@@ -298,17 +303,17 @@ export class Journal {
   }
 
   #openSegment(number: number): void {
+    const fd = openSync(this.#segmentPath(number), "a", 0o600);
     if (this.#fd >= 0) closeSync(this.#fd);
     const previous = this.#segment;
-    this.#fd = openSync(this.#segmentPath(number), "a", 0o600);
+    this.#fd = fd;
     this.#segment = number;
     this.#segmentSize = 0;
     if (previous > 0 && (this.#live.get(previous) ?? 0) === 0) this.#removeSegment(previous);
   }
 
   async #load(number: number): Promise<void> {
-    const path = this.#segmentPath(number);
-    const [bytes, { mtimeMs }] = [await readFile(path), await stat(path)];
+    const bytes = await readFile(this.#segmentPath(number));
     for (let at = 0; at < bytes.length; ) {
       const newline = bytes.indexOf(10, at);
       const parsed = newline < 0 ? null : parseRecord(bytes.toString("utf8", at, newline));
@@ -319,7 +324,8 @@ export class Journal {
       }
       const common = { spec: parsed.spec, segment: number };
       if (parsed.event === "start") {
-        this.#put(parsed.id, { ...common, state: "lost", at: agoBy(mtimeMs), cost: ENTRY_BYTES });
+        // Nobody knows when it ended: at the latest now.
+        this.#put(parsed.id, { ...common, state: "lost", at: performance.now(), cost: ENTRY_BYTES });
       } else {
         const cost = ENTRY_BYTES + parsed.bytes;
         const { bytes, file, sealed = null } = parsed;

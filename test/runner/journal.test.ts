@@ -1,6 +1,17 @@
 /** The output of processes on the runner's disk: sealed, and whole for the caller that may read it again. */
 import { execFileSync } from "node:child_process";
-import { mkdtemp, readdir, readFile, readlink, rm, stat, writeFile } from "node:fs/promises";
+import {
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  rm,
+  rmdir,
+  stat,
+  utimes,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
@@ -230,6 +241,44 @@ test("segments follow each other, and go with their last execution", async () =>
   await expect.poll(segments).toEqual(["5.log"]);
   await expect.poll(files).toEqual([]);
   last.close();
+});
+
+test("what ran for longer than the journal keeps anything is lost after a restart, and not forgotten", async () => {
+  const dir = await mkdtemp(join(tmpdir(), "hull-journal-"));
+  onTestFinished(() => rm(dir, { recursive: true }));
+  const cipher = new JournalCipher(() => Buffer.alloc(32));
+  const opened = () => Journal.open(dir, { bytes: 1e9, ms: 600_000 }, cipher);
+  const journal = await opened();
+  onTestFinished(() => journal.close());
+  journal.started("runs", "spec");
+  const anHourAgo = Date.now() / 1000 - 3600;
+  await utimes(join(dir, "1.log"), anHourAgo, anHourAgo);
+  const next = await opened();
+  onTestFinished(() => next.close());
+  expect(next.lost()).toEqual(["runs"]);
+});
+
+test("a journal that gets no further segment goes on with the present one, until it gets one", async () => {
+  const dir = await mkdtemp(join(tmpdir(), "hull-journal-"));
+  onTestFinished(() => rm(dir, { recursive: true }));
+  const cipher = new JournalCipher(() => Buffer.alloc(32));
+  const journal = await Journal.open(dir, { bytes: 1e9, ms: 1e9 }, cipher);
+  onTestFinished(() => journal.close());
+  const end = (id: string): void => {
+    const log = journal.newFrames();
+    log.append(FRAME.stdout, Buffer.alloc(60_000, id));
+    log.finish();
+    journal.ended(id, "spec", log);
+    journal.flush();
+  };
+  // In the place of the next segment.
+  await mkdir(join(dir, "2.log"));
+  for (let n = 0; n < 160; n += 1) end(`e${n}`);
+  await rmdir(join(dir, "2.log"));
+  for (const id of ["last", "next"]) end(id);
+  for (const id of ["e0", "e159", "last", "next"])
+    expect([id, (await journal.replay(id))?.bytes().subarray(5)]).toEqual([id, Buffer.alloc(60_000, id)]);
+  expect((await stat(join(dir, "2.log"))).size).toBeGreaterThan(60_000);
 });
 
 test("beyond its limit a journal forgets the oldest execution with its bytes, and no other", async () => {
