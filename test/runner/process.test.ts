@@ -231,6 +231,16 @@ describe("ends", () => {
     await gone("sleep 62.5");
   });
 
+  test("without spawners an answer does not wait for a process that hides from the runner", async () => {
+    const direct = await startRunner({ flags: ["--spawners", "0"] });
+    const argv = ["bash", "-c", "setsid env -i sleep 70.5 & echo $!"];
+    const { stdout, status } = await run(direct, files, { argv });
+    process.kill(Number(stdout.toString()), "SIGKILL");
+    expect(status).toMatchObject({ cause: "exit", exit_code: 0 });
+    expect(status.duration_ms).toBeLessThan(60_000);
+    await direct.stop();
+  });
+
   test("S31: an abort ends the whole group, and the request's later executions", async () => {
     const controller = new AbortController();
     const background: Promise<unknown>[] = [];
