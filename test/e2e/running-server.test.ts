@@ -48,23 +48,3 @@ test("sessions, logs, keys and publish need no --url next to hull dev, and say s
     });
   }
 });
-
-test("a runner that hull.toml names and that does not answer is told of, and the server starts", async () => {
-  const hull = await startHullDev({
-    args: ["--direct"],
-    project: { "hull.toml": '[runner]\nurl = "http://127.0.0.1:2"\n' },
-    env: { HULL_RUNNER_SECRET: "s".repeat(32) },
-    skills: { "hi/SKILL.md": "---\nname: hi\ndescription: Says hi.\nrun: [echo, hi]\n---\nhi\n" },
-  });
-  try {
-    await hull.printed(/warning: the runner http:\/\/127\.0\.0\.1:2 .*nothing listens there.* runner\.url/);
-    expect((await hull.call("/skills")).status).toBe(200);
-    const { code, output } = await runHull(["doctor", "--port", "0"], { cwd: hull.root });
-    expect([code, output]).toEqual([
-      1,
-      expect.stringMatching(/✘ runner .*127\.0\.0\.1:2 .*\n +fix: .*runner\.url/),
-    ]);
-  } finally {
-    await hull.stop();
-  }
-});
