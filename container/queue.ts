@@ -81,7 +81,8 @@ export class AdmissionQueue {
     if (this.#closed !== null) throw this.#closed;
     const skill = limit === undefined ? "" : name;
     const atLimit = limit !== undefined && (this.#load.get(skill) ?? 0) >= limit;
-    if (!atLimit && this.#line.length === 0 && this.#running < this.#options.concurrency) {
+    // While a slot is free, nothing waits in line.
+    if (!atLimit && this.#running < this.#options.concurrency) {
       count(this.#load, skill, 1);
       return this.#occupy(tenant, skill, performance.now());
     }

@@ -488,6 +488,30 @@ describe("load", () => {
     }
   });
 
+  test("a skill's limit counts those in line, too, but no other skill's; who leaves makes room", async () => {
+    const queue = new AdmissionQueue({ concurrency: 1, queue: 10, queueTimeoutMs: 60_000 });
+    const order: string[] = [];
+    const enter = (name: string, limit?: number): ((reason: Refused) => void) => {
+      const entry = queue.enter("", name[0] ?? "", limit);
+      if ("release" in entry) return () => entry.release();
+      const passes = entry.slot.then(({ release }) => {
+        order.push(name);
+        release();
+      });
+      passes.catch(() => {});
+      return entry.abandon;
+    };
+    const first = enter("x");
+    const [leave] = [enter("a1", 2), enter("a2", 2), enter("a3", 2), enter("b1", 1), enter("b2", 1)];
+    leave?.(new Refused("client_closed_request", "x"));
+    enter("y");
+    first(new Refused("client_closed_request", "x"));
+    await expect.poll(() => order).toEqual(["a2", "b1", "a3", "y", "b2"]);
+    enter("s", 1);
+    for (let n = 0; n < 16; n += 1) enter("s", 1);
+    expect(() => enter("s", 1)).toThrow('"s" has as many runs as it may');
+  });
+
   test("S32: aborted callers never make more than the allowed groups, and none stays", async () => {
     const runner = left;
     await run(runner, files, { argv: ["true"] });
