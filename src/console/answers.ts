@@ -13,10 +13,16 @@ type Declared<Path extends string> = Path extends `${infer Before}:${infer Name}
     : Path;
 type RouteOf<Id> = Extract<(typeof FIXED_ROUTES)[number], readonly [Id, ...unknown[]]>;
 
-/** What an operation answers. */
-export type Answer<Id extends OperationId> =
-  RouteOf<Id> extends readonly [string, infer Method extends string, infer Path extends string, ...unknown[]]
+/** What an operation answers. Only the document of the API has no declaration there. */
+export type Answer<Id extends OperationId> = Id extends "openapi"
+  ? { paths: Record<string, Record<string, unknown>> }
+  : RouteOf<Id> extends readonly [
+        string,
+        infer Method extends string,
+        infer Path extends string,
+        ...unknown[],
+      ]
     ? `${Method} ${Declared<Path>}` extends infer Route extends keyof Routes
       ? Routes[Route]["answer"]
-      : { paths: Record<string, Record<string, unknown>> }
+      : unknown
     : never;
