@@ -5,6 +5,7 @@ import { createInterface } from "node:readline/promises";
 import { removeTree } from "../../container/tree.ts";
 import { statOf } from "../build/file-system.ts";
 import { CommandError, defineCommand, EXIT, SWITCH } from "../command.ts";
+import { removeUnusedRunners } from "../dev/runner-folder.ts";
 import { checkUnlocked } from "../dev/state-lock.ts";
 import { findUpwards } from "../project.ts";
 
@@ -40,6 +41,7 @@ that --state named stays.
     }
     // The runner's skills are read-only, so ordinary tools do not remove them easily.
     for (const name of names) await removeTree(join(made, name));
+    await removeUnusedRunners();
     const kept = all.includes(STATE) && values.all !== true ? `; ${STATE} stays, --all removes it too` : "";
     process.stdout.write(
       `Removed ${names.length === 0 ? "nothing" : names.join(", ")} from ${made}${kept}.\n`,

@@ -1,10 +1,11 @@
 /** The local runner of `hull dev`: started with a new secret, watched, and stopped. */
-import { cp, mkdir, readdir, realpath, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { HullConfig } from "../config.ts";
 import { runnerFlags } from "../serving-config.ts";
 import { buildCached } from "./build-cache.ts";
 import { randomSecret } from "./random-secret.ts";
+import { runnerFolder } from "./runner-folder.ts";
 import { Supervised } from "./supervised.ts";
 import { runnerEnvironment } from "./variables.ts";
 import { inputsOf } from "./worker-bundle.ts";
@@ -73,8 +74,8 @@ interface LocalRunnerOptions {
 /** Starts the runner on a free port of loopback; after a crash it restarts on the same port. */
 export async function startRunner(options: LocalRunnerOptions): Promise<LocalRunner> {
   const { config, repoDir } = options;
-  const stateDir = join(options.stateDir, "runner");
-  await mkdir(stateDir, { recursive: true, mode: 0o700 });
+  await mkdir(options.stateDir, { recursive: true, mode: 0o700 });
+  const root = await runnerFolder(options.stateDir);
   const secret = randomSecret();
   const secretFile = join(options.stateDir, "runner.secret");
   await writeFile(secretFile, secret, { mode: 0o600 });
@@ -91,7 +92,7 @@ export async function startRunner(options: LocalRunnerOptions): Promise<LocalRun
       "--host",
       "127.0.0.1",
       "--state",
-      stateDir,
+      root,
       "--secret-file",
       secretFile,
       ...runnerFlags({ ...config, drain_ms: Math.min(config.drain_ms, DEV_DRAIN_MS) }),
@@ -107,6 +108,5 @@ export async function startRunner(options: LocalRunnerOptions): Promise<LocalRun
     await supervised.stop();
     await rm(secretFile, { force: true });
   };
-  const root = await realpath(stateDir);
   return { url: `http://127.0.0.1:${port}`, secret, root, pid: () => supervised.pid, stop };
 }

@@ -1,5 +1,6 @@
 /** The workspace tools in agent runs: real workerd, a real runner, a model whose turns are given. */
 import { existsSync } from "node:fs";
+import { realpath, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { commonHull } from "../support/common-hull.ts";
@@ -15,6 +16,7 @@ description: Makes pages
 Run \`python3 scripts/count.py FILE\`. See REFERENCE.md.
 `,
   "pages/scripts/count.py": "import sys\nprint(len(open(sys.argv[1]).read().split()))\n",
+  "pages/scripts/kind.js": "console.log(typeof require, typeof module);\n",
   "pages/reference.md": "# Reference\nUse few words.\n",
   "wares/.claude-plugin/plugin.json": '{"name": "wares"}',
   "wares/price.txt": "12\n",
@@ -390,6 +392,35 @@ test("a relative link to a file of the plugin works from the skill's base direct
   expect(texts[7]).toBe(`${base} ${base}\nTen crates.`);
   const bare = await run([[resource("../../STOCK.md")]], { ...options, workspace_tools: false });
   expect(bare.texts).toEqual([told]);
+});
+
+test("programs find no project above the work folder and the skills, and the runner's link leads there", async () => {
+  const file = join(hull.root, "package.json");
+  await writeFile(file, '{"type": "module"}');
+  try {
+    const script =
+      'node "$CLAUDE_SKILL_DIR/scripts/kind.js"; cp "$CLAUDE_SKILL_DIR/scripts/kind.js" . && node kind.js';
+    const upwards =
+      'until [ "$PWD" = / ]; do ls "$PWD/hull.toml" "$PWD/package.json"; cd ..; done 2>/dev/null';
+    const { texts } = await run(
+      [
+        [bash(script)],
+        [bash(`cd "$CLAUDE_SKILL_DIR"; ${upwards}`)],
+        [bash('cd "$HULL_WORKSPACE"; pwd')],
+        [bash(upwards)],
+      ],
+      { skill: "pages", workspace_tools: undefined },
+    );
+    const state = await realpath(join(hull.stateDir, "runner"));
+    expect(texts).toEqual([
+      "function object\nfunction object",
+      "[hull: no output]",
+      expect.stringContaining(`${state}/workspaces/`),
+      "[hull: no output]",
+    ]);
+  } finally {
+    await rm(file);
+  }
 });
 
 test("Glob and Grep say where they did not look, and where relative paths begin", async () => {

@@ -29,9 +29,7 @@ const {
 export const shared = (repo: string): Record<string, string> => {
   const alone = HULL_WORKER_BUNDLE === undefined || HULL_RUNNER_BUNDLE === undefined || repo !== REPO;
   return {
-    ...(HULL_TEST_CACHE === undefined
-      ? {}
-      : { XDG_CACHE_HOME: HULL_TEST_CACHE, NODE_COMPILE_CACHE: join(HULL_TEST_CACHE, "hull") }),
+    ...(HULL_TEST_CACHE === undefined ? {} : { NODE_COMPILE_CACHE: join(HULL_TEST_CACHE, "hull") }),
     ...(alone ? {} : { HULL_WORKER_BUNDLE, HULL_RUNNER_BUNDLE }),
   };
 };
@@ -105,6 +103,8 @@ export async function startHullDev(options: HullDevOptions = {}): Promise<HullDe
   const skillsDir = join(root, "skills");
   const stateDir = join(root, "state");
   const temporary = join(root, "tmp");
+  // The runner's folder is in it: outside of the project.
+  const cache = `${root}.cache`;
   for (const dir of [skillsDir, temporary, join(root, "home")]) await mkdir(dir, { recursive: true });
   if (typeof skills === "string") await cp(skills, skillsDir, { recursive: true });
   else for (const [path, text] of Object.entries(skills)) await writeIn(skillsDir, path, text);
@@ -114,7 +114,14 @@ export async function startHullDev(options: HullDevOptions = {}): Promise<HullDe
   const flags = ["dev", "--port", "0", ...roots, "--state", stateDir, ...args];
   const child = spawn(process.execPath, [hullScript(repo), ...flags], {
     cwd: root,
-    env: { PATH, HOME: join(root, "home"), TMPDIR: temporary, ...forServers(repo), ...env },
+    env: {
+      PATH,
+      HOME: join(root, "home"),
+      TMPDIR: temporary,
+      XDG_CACHE_HOME: cache,
+      ...forServers(repo),
+      ...env,
+    },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let output = "";
@@ -149,7 +156,7 @@ export async function startHullDev(options: HullDevOptions = {}): Promise<HullDe
   } catch (error) {
     await end("SIGKILL");
     await until(processes, (left) => left.size === 0);
-    await removeTree(root);
+    for (const dir of [root, cache]) await removeTree(dir);
     throw error;
   }
   const url = `http://127.0.0.1:${address.exec(output)?.[1]}`;
@@ -175,7 +182,7 @@ export async function startHullDev(options: HullDevOptions = {}): Promise<HullDe
       const left = [...processes().values()];
       const files = await readdir(temporary, { recursive: true });
       const scratch = await readdir(join(stateDir, "runner", "scratch")).catch(() => []);
-      await removeTree(root);
+      for (const dir of [root, cache]) await removeTree(dir);
       if (left.length > 0) throw new Error(`processes left behind: ${left.join(", ")}`);
       if (files.length > 0) throw new Error(`temporary files left behind: ${files.join(", ")}`);
       if (scratch.length > 0) throw new Error(`scratch folders left behind: ${scratch.join(", ")}`);
