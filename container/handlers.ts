@@ -2,6 +2,7 @@
  * Starts the handler of a tool: chooses the program, the arguments, and the folder. With spawners, Python handlers are
  * forks of a warm interpreter.
  */
+import { mkdirSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { basename, delimiter, join, resolve, sep } from "node:path";
 import { type ExecutionSpec, HANDLER_TEXT_LIMIT } from "../src/tool/protocol.ts";
@@ -202,7 +203,7 @@ export class Handlers {
 
   /** The program that runs a text of commands: bash, looked up in a folder that has no skill's files. */
   async #bashProgram(
-    { spec, handler, folders: { scratch, skills }, input, used }: HandlerCall,
+    { spec, handler, folders: { workspace, scratch, skills }, input, used }: HandlerCall,
     start: ProgramStart,
   ): Promise<Program | null> {
     const { commands, launchers, limitsMemory, dir } = this.#parts;
@@ -219,6 +220,10 @@ export class Handlers {
     await writeFile(text, Buffer.concat([Buffer.from(notices), input]), { mode: 0o640, flag: "wx" });
     const environment: Environment = { ...start.environment, PWD: cwd };
     for (const name of OF_OTHER_HANDLERS) delete environment[name];
+    const temporary = workspace?.temporary ?? scratch.dir;
+    // An earlier command may have removed it.
+    mkdirSync(temporary, { recursive: true, mode: 0o700 });
+    environment.TMPDIR = environment.TMP = environment.TEMP = temporary;
     if (dirs.length > 0) environment.PYTHONPATH = dirs.join(delimiter);
     if (packages === true) environment.HULL_PYTHON_SESSION = join(dir, PYTHON_SESSION_FILE);
     if (skills !== null && skill !== undefined && skill_path !== undefined) {
@@ -244,7 +249,7 @@ export class Handlers {
         cwd === folder ? "" : `[hull: there is no folder ${wanted}; the command began in the work folder]`,
       ],
       cwd,
-      allowedPaths: [...start.allowedPaths, ...dirs],
+      allowedPaths: [...start.allowedPaths, temporary, ...dirs],
       skills: skills_path === true ? skills : null,
       environment,
       stdin: new Uint8Array(0),

@@ -20,7 +20,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { chmod, chown, copyFile, mkdir, open, readdir, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { firstOf } from "../src/cut.ts";
 import {
   FRAME,
@@ -64,6 +64,8 @@ interface Found {
 export class Workspace {
   /** The folder as the process sees it. */
   readonly dir: string;
+  /** The `TMPDIR` of the session's commands: what one writes there, a later one finds. It is next to `root`. */
+  readonly temporary: string;
   /** Time of the last use, by the clock of `performance.now`. */
   used = performance.now();
   bytes = 0;
@@ -87,6 +89,8 @@ export class Workspace {
   /** `group`: the group of processes that run with another uid; `openTree` gives the runner access to what they left. */
   constructor(root: string, group: number | null, openTree: (path: string) => Promise<void>) {
     this.dir = join(root, "files");
+    // A short path: those of sockets in it have at most 107 bytes.
+    this.temporary = join(dirname(root), randomBytes(4).toString("hex"));
     this.#incoming = join(root, "incoming");
     this.#tree = new Tree(this.dir, group);
     this.#group = group;
@@ -96,10 +100,12 @@ export class Workspace {
   /** Makes its folders; `root` exists. */
   async prepare(): Promise<void> {
     await mkdir(this.#incoming, { recursive: true, mode: 0o700 });
-    await mkdir(this.dir, { recursive: true, mode: 0o700 });
-    if (this.#group === null) return;
-    await chown(this.dir, -1, this.#group);
-    await chmod(this.dir, 0o2770);
+    for (const folder of [this.dir, this.temporary]) {
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      if (this.#group === null) continue;
+      await chown(folder, -1, this.#group);
+      await chmod(folder, 0o2770);
+    }
   }
 
   /** Whether an execution that wants this version, or a later one, can begin. Executions in it share its state. */

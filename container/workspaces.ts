@@ -164,20 +164,23 @@ export class Workspaces {
       .sort(([, a], [, b]) => a.used - b.used);
     const { bavail, bsize } = statfsSync(this.#root);
     let isFull = bavail * bsize < LEAST_FREE_BYTES;
-    for (const [id, { used }] of resting.slice(0, -1)) {
-      if (now - used <= IDLE_MS && this.bytes <= this.#limit && !isFull) continue;
-      this.#drop(id);
+    for (const [id, workspace] of resting.slice(0, -1)) {
+      if (now - workspace.used <= IDLE_MS && this.bytes <= this.#limit && !isFull) continue;
+      this.#drop(id, workspace);
       // Its room is free only when it is removed.
       isFull = false;
     }
     const [last] = resting.slice(-1);
-    if (last !== undefined && now - last[1].used > IDLE_MS) this.#drop(last[0]);
+    if (last !== undefined && now - last[1].used > IDLE_MS) this.#drop(...last);
   }
 
-  #drop(id: string): void {
+  #drop(id: string, workspace: Workspace): void {
     this.#ready.delete(id);
     this.#workspaces.delete(id);
-    const removal = this.#removeAll(join(this.#root, id)).finally(() => this.#removals.delete(id));
+    const folders = [join(this.#root, id), workspace.temporary].map((path) => this.#removeAll(path));
+    const removal = Promise.all(folders).then(() => {
+      this.#removals.delete(id);
+    });
     this.#removals.set(id, removal);
   }
 

@@ -168,6 +168,15 @@ test("stages of a task's graph share its files, its folder and its variables", a
   ]);
 });
 
+test("what a command writes to TMPDIR, later ones find", async () => {
+  const { texts } = await run([
+    [bash('echo kept > "$TMPDIR/note"; pwd')],
+    [bash('cat "$TMPDIR/note"; ls -A; rm -r "$TMPDIR"')],
+    [bash("mktemp > /dev/null && echo made")],
+  ]);
+  expect(texts.slice(1)).toEqual(["kept", "made"]);
+});
+
 test("a command whose folder is missing begins in the work folder, and says so", async () => {
   const graph = { nodes: { v: { kind: "verify", verify: { command: "ls -A; echo begun" } } } };
   const body = { task: "go", graph, execution: { cwd: "it's/gone" }, wait: true };
