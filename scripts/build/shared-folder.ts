@@ -1,10 +1,10 @@
 /**
  * The part of a plugin's folder that belongs to a skill: the skill's text or scripts name it by
- * `${CLAUDE_PLUGIN_ROOT}`, or its text links to files there.
+ * `${CLAUDE_PLUGIN_ROOT}`, or name files there by relative paths.
  */
 import { hash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { basename, join, relative, resolve, sep } from "node:path";
+import { basename, join, posix, relative, resolve, sep } from "node:path";
 import type { RecordExtras, SourceFile } from "../../src/skill/bundle.ts";
 import { decodeText, skillFileName } from "../../src/skill/file-text.ts";
 import { present } from "../../src/skill/json.ts";
@@ -23,6 +23,15 @@ export interface SharedFolder extends NonNullable<PluginOfSkill["folder"]> {
 }
 
 const NAMES_IT = "CLAUDE_PLUGIN_ROOT";
+const SCRIPT = /\.(?:[cm]?[jt]s|py|sh|bash|pl|rb)$/i;
+/** A path that leads out of the folder in which it counts. */
+const UPWARDS = /(?:\.\.\/)+[\w@.-][\w@./-]*/g;
+
+/** A relative path as written, and from the skill's folder on. */
+interface Named {
+  target: string;
+  path: string;
+}
 
 /** The skill's folder inside its plugin's, `/` as separator. */
 const withinPlugin = ({ plugin, path }: SkillFolder): string =>
@@ -55,19 +64,30 @@ export function leadsToSkill(path: string, target: string): boolean {
   return sibling !== "" && existsSync(join(next, "SKILL.md")) && existsSync(join(next, file));
 }
 
+/** The paths by which a skill's scripts name files above their own folders. */
+const namedByScripts = (files: readonly SourceFile[]): Named[] =>
+  files
+    .filter(({ path }) => SCRIPT.test(path))
+    .flatMap(({ path, bytes }) => {
+      const named = Buffer.from(bytes).toString("latin1").matchAll(UPWARDS);
+      return Array.from(named, ([way]) => posix.join(posix.dirname(path), way));
+    })
+    .map((path) => ({ target: path, path }));
+
 /**
  * The links of a skill's text to files of its plugin's folder outside its own, but not to a skill next to it.
+ * @param named the links, or other relative paths
  * @returns `targets`, as written, of those that lead to a bundled file or folder; `sought`, absolute, of all
  */
 export function linksToPlugin(
   folder: SkillFolder,
-  text: string,
+  named: readonly Named[],
   project: string,
 ): { targets: string[]; sought: string[] } {
   const { plugin, path: own, file } = folder;
   if (plugin === undefined) return { targets: [], sought: [] };
   const skill = withinPlugin(folder);
-  const links = relativeLinks(text).flatMap(({ target, path }) => {
+  const links = named.flatMap(({ target, path }) => {
     const inside = leadsToSkill(own, target) ? null : pluginPath(path, skill);
     return inside === null ? [] : [{ target, inside, absolute: resolve(plugin.path, inside) }];
   });
@@ -86,7 +106,7 @@ export function linksToPlugin(
  * The plugin's folder in the form that a build bundles, if the skill needs it.
  * @param files those of the skill
  * @param project links may lead anywhere inside it
- * @returns also the absolute paths to which the skill's text links, whether or not a file is there
+ * @returns also the absolute paths that the skill's text or scripts name there, whether or not a file is there
  */
 export async function sharedFolder(
   folder: SkillFolder,
@@ -100,7 +120,8 @@ export async function sharedFolder(
 }> {
   const name = skillFileName(files.map(({ path }) => path));
   const { bytes: content = new Uint8Array() } = files.find(({ path }) => path === name) ?? {};
-  const { targets, sought } = linksToPlugin(folder, decodeText(content).text, project);
+  const named = [...relativeLinks(decodeText(content).text), ...namedByScripts(files)];
+  const { targets, sought } = linksToPlugin(folder, named, project);
   const linked = targets.length > 0;
   const wanted = linked || files.some(({ bytes }) => Buffer.from(bytes).includes(NAMES_IT));
   if (folder.plugin === undefined || !wanted) return { folder: null, stamp: null, sought, diagnostics: [] };

@@ -6,6 +6,7 @@ import {
   MAX_SCANNED_BYTES,
   missingFiles,
   missingReferences,
+  relativeLinks,
   secretIn,
 } from "../../src/skill/lint.ts";
 import type { Diagnostic, JsonObject } from "../../src/skill/manifest.ts";
@@ -156,7 +157,7 @@ function lackingReferences(
 ): { what: string; offset: number }[] {
   const { plugin } = folder;
   const missing = missingReferences(body, paths);
-  const { targets } = linksToPlugin(folder, body, project);
+  const { targets } = linksToPlugin(folder, relativeLinks(body), project);
   const links = missing.filter(
     ({ target }) => !targets.includes(target) && !leadsToSkill(folder.path, target),
   );

@@ -25,6 +25,9 @@ Run \`python3 scripts/count.py FILE\`. See REFERENCE.md.
   "wares/STOCK.md": "Ten crates.\n",
   "wares/skills/store/SKILL.md":
     "---\nname: store\ndescription: Keeps\n---\nCount as in [the list](../../STOCK.md).\n",
+  "wares/skills/till/SKILL.md": "---\nname: till\ndescription: Counts\n---\nRun scripts/count.sh.\n",
+  "wares/skills/till/scripts/count.sh": '. "$(dirname "$0")/../../../price.sh"\n',
+  "wares/price.sh": "echo $((2 * 6))\n",
   "plain/SKILL.md": "---\nname: plain\ndescription: Speaks\n---\nBe brief.\n",
 });
 
@@ -401,6 +404,11 @@ test("a relative link to a file of the plugin works from the skill's base direct
   expect(texts[7]).toBe(`${base} ${base}\nTen crates.`);
   const bare = await run([[resource("../../STOCK.md")]], { ...options, workspace_tools: false });
   expect(bare.texts).toEqual([told]);
+});
+
+test("a script reaches a file of its plugin by a relative path", async () => {
+  const { texts } = await run([[bash('bash "$CLAUDE_SKILL_DIR/scripts/count.sh"')]], { skill: "till" });
+  expect(texts).toEqual(["12"]);
 });
 
 test("programs find no project above the work folder and the skills, and the runner's link leads there", async () => {

@@ -283,6 +283,10 @@ test("a link to a file of the plugin brings the plugin's folder, also where the 
     "skills/paper/skills/crane/SKILL.md": text("crane", "Choose from [the sheets](../../SHEETS.md)."),
     "skills/paper/skills/boat/SKILL.md": text("boat", "See [the crane](../crane/SKILL.md), [this](./)."),
     "skills/paper/skills/hat/SKILL.md": text("hat", "See [the rest](../../../../outside.md)."),
+    "skills/paper/skills/kite/SKILL.md": text("kite", "Run scripts/fold.sh."),
+    "skills/paper/skills/kite/scripts/fold.sh": 'cat "$(dirname "$0")/../../../SHEETS.md"\n',
+    "skills/paper/skills/swan/SKILL.md": text("swan", "Run scripts/fold.sh."),
+    "skills/paper/skills/swan/scripts/fold.sh": 'cat "$(dirname "$0")/../../boat/SKILL.md" ../../SHEETS.md\n',
     "skills/paper/skills/star/SKILL.md": text(
       "star",
       "See [the glues](../../GLUES.md), `[x](../../SHEETS.md)`.",
@@ -293,17 +297,24 @@ test("a link to a file of the plugin brings the plugin's folder, also where the 
   const first = await build(dir, cache);
   const folders = async (result: BuildResult) =>
     Promise.all(
-      ["boat", "crane", "hat", "star"].map(async (slug) => {
+      ["boat", "crane", "hat", "kite", "star", "swan"].map(async (slug) => {
         const { plugin } = await recordOf(result, slug);
         return (
           plugin?.folder?.linked === true && plugin.folder.files.some(({ path }) => path === "SHEETS.md")
         );
       }),
     );
-  expect(await folders(first)).toEqual([false, true, false, false]);
-  expect(first.skills.map(({ card }) => card.workspaceTools === true)).toEqual([false, true, false, false]);
+  expect(await folders(first)).toEqual([false, true, false, true, false, false]);
+  expect(first.skills.map(({ card }) => card.workspaceTools === true)).toEqual([
+    false,
+    true,
+    false,
+    true,
+    false,
+    true,
+  ]);
   put(dir, "skills/paper/GLUES.md", "Rice.\n");
-  expect(await folders(await build(dir, cache))).toEqual([false, true, false, true]);
+  expect(await folders(await build(dir, cache))).toEqual([false, true, false, true, true, false]);
 });
 
 test("a plugin's .mcp.json and mcpServers name the servers that its skills expect; hull.toml has them or a finding says so", async () => {
