@@ -440,6 +440,12 @@ test("programs find no project above the work folder and the skills, and the run
   }
 });
 
+test("a command that a skill's folder refuses says how to go on", async () => {
+  const refused = 'cd "$CLAUDE_SKILL_DIR"; echo "touch: cannot touch x: Permission denied"; exit 1';
+  const { texts } = await run([[bash(refused)]], { skill: "pages", workspace_tools: undefined });
+  expect(texts[0]).toContain("Copy what has to change into the work folder");
+});
+
 test("Glob and Grep say where they did not look, and where relative paths begin", async () => {
   const { texts } = await run([
     [bash("mkdir a; touch f.ts xf.ts a/f.ts; seq 1 1500000 > large.txt")],

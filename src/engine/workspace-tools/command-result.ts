@@ -13,6 +13,8 @@ interface CommandEnd {
   notKept: readonly { path: string; why: string }[];
   /** Whether commands have no network here. */
   offline: boolean;
+  /** The folder of the run's skills, and whether the command began or ended in it; `null`: it has none. */
+  skills: { folder: string; entered: boolean } | null;
   /** Most memory that it may have; `null`: as much as the runner allows. */
   memory_bytes: number | null;
 }
@@ -34,13 +36,14 @@ interface CommandParts {
 
 /** The shown output and further remarks. */
 export function commandText(command: string, output: string, end: CommandEnd): string {
-  const { exit_code, remark, notKept, offline, memory_bytes } = end;
+  const { exit_code, remark, notKept, offline, skills, memory_bytes } = end;
   const failed = exit_code !== 0;
   const lines = [
     output.replace(/\n$/, ""),
     ...(remark === null ? [] : [`[hull: ${remark}]`]),
     ...exitLine(exit_code),
     ...(offline && lackedNetwork(command, output, failed) ? [NO_NETWORK] : []),
+    ...(exit_code !== NOT_EXECUTABLE && changesSkills(output, skills) ? [READ_ONLY] : []),
     ...(memory_bytes !== null && failed && MEMORY_FAULTS.test(`${remark ?? ""}\n${output}`)
       ? [`[hull: it may have ${memory_bytes} bytes of memory in this container, by its memory_limit]`]
       : []),
@@ -108,6 +111,19 @@ export function sentCommand(stdout: string, shown: string, exit_code: number | n
 
 const NO_NETWORK =
   "[hull: commands reach no other machine here, since [workspace_tools] network of this deployment's hull.toml does not allow it. Do without, or say what you would need.]";
+
+const READ_ONLY =
+  "[hull: a skill's folder is read-only. Copy what has to change into the work folder, scripts that write next to themselves included, and go on there.]";
+/** bash's exit code for a file that it may not execute. */
+const NOT_EXECUTABLE = 126;
+const WRITE_FAULTS =
+  /permission denied|read-only file system|operation not permitted|\b(?:EACCES|EROFS|EPERM)\b/i;
+
+const changesSkills = (output: string, skills: CommandEnd["skills"]): boolean =>
+  skills !== null &&
+  output
+    .split("\n")
+    .some((line) => WRITE_FAULTS.test(line) && (skills.entered || line.includes(skills.folder)));
 
 const MEMORY_FAULTS =
   /\bMemoryError\b|cannot allocate memory|out of memory|memory exhausted|bad_alloc|exceeded its memory limit/i;

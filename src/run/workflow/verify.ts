@@ -93,7 +93,7 @@ export async function checkedCommand(
     await called?.();
     const { exit_code, output } = mock;
     const remark = exit_code === null ? "it did not end by itself" : null;
-    const end = { exit_code, remark, notKept: [], offline: false, memory_bytes: null };
+    const end = { exit_code, remark, notKept: [], offline: false, skills: null, memory_bytes: null };
     return { ...printed(commandText(command, output, end), exit_code), ran: null };
   }
   return ranCommand(state, node, key, place, again);

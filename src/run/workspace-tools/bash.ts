@@ -32,7 +32,7 @@ import { ArrivingContent, keyFor } from "../workspace/store.ts";
 import { toolWorkspace } from "../workspace/transfer.ts";
 import type { SkillFolders } from "./skill-folders.ts";
 import { type Variables, withVariables } from "./variables.ts";
-import { skillPath } from "./where.ts";
+import { skillPath, skillsFolder } from "./where.ts";
 
 /** Bytes that a command may write. */
 const MAX_OUTPUT_BYTES = 32 * 1024 * 1024;
@@ -116,11 +116,14 @@ export async function runBash(command: Command, environment: BashEnvironment): P
     const remark = cut === null ? null : cut.remark + adviceOn(status.cause, command);
     const exit_code = status.cause === "exit" ? status.exit_code : null;
     const offline = settings.workspace_tools.network === false;
+    const { path: folder } = skillsFolder(context, { skills_key: environment.skillsKey });
+    const entered = [command.cwd, status.cwd ?? ""].some((path) => path.startsWith(folder));
     const content = commandText(text, inOrder(stdout, stderr), {
       exit_code,
       remark,
       notKept,
       offline,
+      skills: { folder, entered },
       memory_bytes: command.memory_bytes ?? null,
     });
     const ok = exit_code === 0;
