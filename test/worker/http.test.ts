@@ -16,7 +16,7 @@ beforeAll(async () => {
     quiet: mockSkill("quiet", "input: none\n"),
     writes: mockSkill("writes", "output_mime: text/html\n"),
     keyed:
-      '---\nname: keyed\ndescription: "Needs a key \\uD83D"\nmode: llm\nprovider: openai\n---\nAnswer.\n',
+      '---\nname: keyed\ndescription: "Needs a Schlu\\u0308ssel \\uD83D"\nmode: llm\nprovider: openai\n---\nAnswer.\n',
   });
 });
 
@@ -270,7 +270,7 @@ describe("S53: the listing of 500 skills", () => {
 });
 
 describe("the listing", () => {
-  it("S53: cursors, search in any letter case, invalid parameters", async () => {
+  it("S53: cursors, search in any letter case and Unicode form, invalid parameters", async () => {
     const first = await client.fetch("/skills?limit=3");
     expect(await first.json()).toHaveLength(3);
     expect(first.headers.get("x-total-count")).toBe("8");
@@ -278,8 +278,11 @@ describe("the listing", () => {
     const second = await client.fetch(link ?? "");
     const slugs = (await second.json<{ slug: string }[]>()).map((card) => card.slug);
     expect(slugs).toEqual(["keyed", "quiet", "shaped"]);
-    const found = await (await client.fetch("/skills?q=DOG")).json<{ slug: string }[]>();
-    expect(found.map((card) => card.slug)).toEqual(["dog"]);
+    // The skill has its ü in Unicode's form NFD.
+    for (const [query, slug] of Object.entries({ DOG: "dog", "NEEDS+SCHLÜSSEL": "keyed" })) {
+      const found = await (await client.fetch(`/skills?q=${query}`)).json<{ slug: string }[]>();
+      expect(found.map((card) => card.slug)).toEqual([slug]);
+    }
     expect(await (await client.fetch("/skills?mode=script")).json()).toEqual([]);
     for (const query of ["limit=0", "limit=1001", "limit=x", "mode=lmm"]) {
       expect((await client.fetch(`/skills?${query}`)).status).toBe(400);

@@ -123,7 +123,7 @@ export async function listVersions(context: RequestContext, params: Params): Pro
 
 /**
  * One page of the matching cards; `cards` are sorted by slug.
- * @param query words that must all occur in name, slug, description or tool names; letter case does not matter
+ * @param query words that must all occur in name, slug, description or tool names; letter case and Unicode's form do not matter
  * @param after slug after which the page begins
  */
 function searchCards(
@@ -133,11 +133,12 @@ function searchCards(
   after: string | null,
   limit: number,
 ) {
-  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+  const folded = (text: string): string => text.normalize("NFC").toLowerCase();
+  const words = folded(query).split(/\s+/).filter(Boolean);
   const matching = cards.filter((card) => {
     if (mode !== null && card.mode !== mode) return false;
     if (words.length === 0) return true;
-    const text = [card.name, card.slug, card.description, ...(card.tools ?? [])].join("\n").toLowerCase();
+    const text = folded([card.name, card.slug, card.description, ...(card.tools ?? [])].join("\n"));
     return words.every((word) => text.includes(word));
   });
   const rest = after === null ? matching : matching.filter((card) => card.slug > after);
