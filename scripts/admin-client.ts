@@ -35,8 +35,9 @@ export function keyOf(given: string | undefined): string | undefined {
 
 /** The key, unchanged, if a header can carry it. No message repeats it. */
 function sendable(key: string | undefined): string | undefined {
-  if (key === undefined || /^[\x20-\x7e]*$/.test(key.trim())) return key;
-  const message = "The API key contains a character that a key cannot contain, such as a line end.";
+  if (key === undefined || /^[\x21-\x7e]*$/.test(key.trim())) return key;
+  const message =
+    "The API key contains a character that a key cannot contain, such as a blank or a line end.";
   throw usageError("bad_key", message, "Copy it again: it is one word of ASCII characters.");
 }
 

@@ -10,6 +10,8 @@ const choice = <const T extends string>(words: readonly T[], must: string) =>
   z.enum(words, { error: ({ input }) => `${must}, not ${JSON.stringify(input)}` });
 
 const ADDRESS = "must be an address without a user name, path or query, such as http://127.0.0.1:8080";
+const ADMIN_KEY =
+  "must have 16 characters or more, all of them ASCII without blanks, so that any client can send it";
 const LONG = "must have 32 characters or more";
 const SWITCH = "must be 1, true, 0 or false";
 /** A key that replaces the short one alone would lose the secrets that the others sealed. */
@@ -31,7 +33,7 @@ const shape = once(() => {
     HULL_CONFIG: z._default(z.string(), "{}"),
     /** `[llm]` and `[capabilities]` of skill folders and then of hull.toml, a list; in parts if long. */
     HULL_LLM: z._default(z.string(), "[]"),
-    HULL_ADMIN_KEY: z.optional(z.string().check(z.minLength(16, "must have 16 characters or more"))),
+    HULL_ADMIN_KEY: z.optional(z.string().check(z.regex(/^[\x21-\x7e]{16,}$/, ADMIN_KEY))),
     /**
      * The key for publishing to a local Hull that other machines can reach, if it has no `HULL_ADMIN_KEY`; made at each
      * start.

@@ -21,6 +21,9 @@ describe("settings", () => {
 
   it.each([
     [{ HULL_ADMIN_KEY: "short" }, "HULL_ADMIN_KEY must have 16 characters or more"],
+    [{ HULL_ADMIN_KEY: "correct horse battery" }, "all of them ASCII without blanks"],
+    [{ HULL_ADMIN_KEY: "0123456789abcdef\n" }, "all of them ASCII without blanks"],
+    [{ HULL_ADMIN_KEY: "schlüssel-für-den-betrieb" }, "all of them ASCII without blanks"],
     [{ HULL_RUNNER_URL: "nowhere" }, "HULL_RUNNER_URL must be an address"],
     [{ HULL_RUNNER_URL: "ftp://runner" }, "HULL_RUNNER_URL must be an address"],
     [{ HULL_RUNNER_URL: "http://me:secret@runner" }, "without a user name"],

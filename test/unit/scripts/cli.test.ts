@@ -148,6 +148,10 @@ test.each([
   [["run", " ", "--url", "http://h:1"], "The prompt is empty."],
   [["sessions", "ls", "--url", "http://h:1/?a=b"], "--url names more than a server"],
   [["call", "x", "--url", "http://127.0.0.1:2", "--key", "secret\nkey"], "The API key contains a character"],
+  [
+    ["sessions", "ls", "--url", "http://127.0.0.1:2", "--key", "two words"],
+    "The API key contains a character",
+  ],
   [["sessions", "ls", "--url", "http://127.0.0.1:2", "--key", "sécret"], "The API key contains a character"],
 ])("an address or a key that cannot be one is wrong usage: %j", async (args, says) => {
   const ended = await hull(args);
