@@ -17,6 +17,8 @@ export interface ProjectModels {
    * itself.
    */
   file: Layer;
+  /** Its text. Absent: there is none here. */
+  text?: string;
   /** The provider file is in KV. Absent: `file` is all of it. */
   in_kv?: true;
   /** hull.toml. */
@@ -35,7 +37,7 @@ export async function projectModels(dir: string, { llm, capabilities }: HullConf
   if (text.startsWith("kv:")) return { file: {}, in_kv: true, root };
   if (text === "") return { file: {}, root };
   const file = readToml(text, modelTables);
-  if (file.ok) return { file: { llm: file.data }, root };
+  if (file.ok) return { file: { llm: file.data }, text, root };
   throw tomlError("HULL_PROVIDERS_CONFIG", file);
 }
 

@@ -14,7 +14,7 @@ import { NO_SIGNATURES } from "../../src/skill/trust.ts";
 import { workflowNamed } from "../../src/skill/workflow-files.ts";
 import { workflowPart } from "../../src/skill/working-parts.ts";
 import { CONFIG_FILE, type HullConfig } from "../config.ts";
-import { positionInFile } from "../position-in.ts";
+import { positionIn, positionInFile } from "../position-in.ts";
 import type { BuildCache } from "./cache.ts";
 import { isWithin, statOf } from "./file-system.ts";
 import { isSkill } from "./is-skill.ts";
@@ -169,12 +169,11 @@ function foundInSettings(
   { settings, projectDir }: BuildOptions,
 ): RootedDiagnostic[] {
   if (settings === undefined) return [];
-  const known = { registry, retired: terms.retired, all: terms.models.in_kv !== true };
+  const { file: providers, text = "", in_kv } = terms.models;
+  const known = { registry, retired: terms.retired, all: in_kv !== true };
   const broken = all.flatMap(({ skill, folder }) => (skill === null ? [folder.name] : []));
-  const file =
-    terms.models.file.llm === undefined
-      ? []
-      : layerFindings(terms.models.file, "HULL_PROVIDERS_CONFIG", "", { ...known, placeOf: () => ({}) });
+  const placeOf = (path: string) => positionIn("providers.toml", text, path);
+  const file = layerFindings(providers, "HULL_PROVIDERS_CONFIG", "", { ...known, placeOf });
   const placeIn = (folder: string) => (path: string) => positionInFile(join(folder, CONFIG_FILE), path);
   const ofProject = { ...known, broken, whole: settings.whole, placeOf: placeIn(projectDir) };
   const found = [...settingFindings(settings.config, served, ofProject), ...file];

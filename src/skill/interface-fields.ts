@@ -11,7 +11,7 @@ import type { JsonObject, Manifest, Mode } from "./manifest.ts";
 import { COMMON_FIELDS } from "./manifest-fields.ts";
 import { isMediaPattern, isMediaType, isTextType, mediaTypeOf } from "./media.ts";
 import { normaliseRoute, reservedBy } from "./route.ts";
-import { items, mapToJson, type Slot, stringOf } from "./tree.ts";
+import { items, mapToJson, partOf, type Slot, stringOf } from "./tree.ts";
 
 type Read = Values<typeof COMMON_FIELDS>;
 
@@ -150,7 +150,7 @@ export function readSchema(
   if (fault === undefined) return input === "text" && mode !== "proxy" ? schema : undefined;
   findings.error(
     "schema_invalid",
-    slot,
+    partOf(slot, fault),
     `input_schema is not a JSON Schema 2020-12: the value at "${fault}" is not allowed there.`,
     'Write for example {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}.',
   );

@@ -121,6 +121,14 @@ export function positionOf(node: Node, path: string): Position {
   return rest === "" || entry.value.kind === "scalar" ? entry.keyAt : positionOf(entry.value, rest);
 }
 
+/** A part of a value, by its JSON pointer in the value. A value that names a file has no parts. */
+export function partOf(slot: Slot, pointer: string): Slot | Omit<Slot, "node"> {
+  if (pointer === "" || slot.node.kind !== "map") return slot;
+  const steps = pointer.split("/").slice(1);
+  const path = steps.map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~")).join(".");
+  return { path: `${slot.path}.${path}`, at: positionOf(slot.node, path) };
+}
+
 /** A place as editors and problem matchers read it: `<file>:<line>:<column>`, as far as it is known. */
 export const placeText = (file: string, { line, column }: Partial<Position> = {}): string =>
   [file, line, column].filter((part) => part !== undefined).join(":");

@@ -3,7 +3,7 @@ import { wrongType } from "../fields.ts";
 import { Findings } from "../findings.ts";
 import { schemaFaults } from "../json-schema.ts";
 import type { Json, JsonObject } from "../manifest.ts";
-import { child, type MapNode, mapToJson, type Slot, slotsOf, toJson } from "../tree.ts";
+import { child, type MapNode, mapToJson, partOf, type Slot, slotsOf, toJson } from "../tree.ts";
 import { parseJsonTree } from "./json-tree.ts";
 
 const TYPES = ["string", "number", "integer", "boolean", "object", "array"];
@@ -22,8 +22,9 @@ export function readParameters(findings: Findings, slot: Slot | undefined): Json
     wrongType(findings, slot, "an object of parameter definitions", 'Write for example {"text": {…}}.');
     return emptySchema();
   }
-  const schema = isSchema(slot.node) ? wholeSchema(findings, slot) : definitions(findings, slot, slot.node);
-  checkSchema(findings, slot, schema);
+  const whole = isSchema(slot.node);
+  const schema = whole ? wholeSchema(findings, slot) : definitions(findings, slot, slot.node);
+  checkSchema(findings, slot, schema, whole ? "" : "/properties");
   return schema;
 }
 
@@ -66,14 +67,14 @@ export function readObjectSchema(findings: Findings, slot: Slot): JsonObject | u
   return schema && withRequired(schema);
 }
 
-/** Reports what JSON Schema does not allow. */
-function checkSchema(findings: Findings, slot: Slot, schema: JsonObject): void {
+/** Reports what JSON Schema does not allow. @param written JSON pointer of the part of the schema that the slot holds */
+function checkSchema(findings: Findings, slot: Slot, schema: JsonObject, written = ""): void {
   const [pointer, ...more] = schemaFaults(schema);
   if (pointer === undefined) return;
   const others = more.length === 0 ? "" : ` (and ${more.length} more places)`;
   findings.error(
     "schema_invalid",
-    slot,
+    partOf(slot, pointer.slice(written.length)),
     `${slot.path} is not a valid JSON Schema: the fault is at ${pointer === "" ? "the top" : pointer}${others}.`,
     `Correct it there; types are ${TYPES.join(", ")}.`,
   );

@@ -107,8 +107,9 @@ See [it](gone.md).\r
 Then: scripts/gone.py
 `;
 
-const project = () =>
-  folder({
+const project = () => {
+  vi.stubEnv("HULL_PROVIDERS_CONFIG", '[aliases]\nfast = {id = "m",\n provider = "opnai"}');
+  return folder({
     "hull.toml": `public_skills = [
   "long",
   "gone",
@@ -120,13 +121,16 @@ ollama = "nobody"
 `,
     "skills/long/SKILL.md": LONG,
     "skills/data/SKILL.md": skillText("data", "provider: mock"),
-    "skills/data/tools.json": '[\n\t{"name": "a",\n\t "description": "d", "x-timout-ms": 5}\n]\n',
+    "skills/data/tools.json":
+      '[\n\t{"name": "a",\n\t "description": "d", "x-timout-ms": 5,\n\t "parameters": {\n\t\t"n": {"description": "d",\n\t\t\t"type": "int"}}}\n]\n',
     "skills/data/workflows/w.yaml": "entry: a\nnodes:\n  a: {kind: nope}\n",
     "skills/data/hull.toml": '[llm.providers.own]\nrpm = "many"\n[llm.aliases]\na = 1\n',
     "skills/.claude-plugin/plugin.json": '{"name": "x",\n}',
   });
+};
 
 const PLACES = [
+  "HULL_PROVIDERS_CONFIG:3:2 warning setting_without_effect",
   "hull.toml:3:3 warning setting_without_effect",
   "hull.toml:6:68 warning setting_without_effect",
   "hull.toml:8:1 warning setting_without_effect",
@@ -134,6 +138,7 @@ const PLACES = [
   "skills/data/hull.toml:2:1 error package_config",
   "skills/data/hull.toml:4:1 error package_config",
   "skills/data/tools.json:3:23 warning unknown_field",
+  "skills/data/tools.json:6:4 error schema_invalid",
   "skills/data/workflows/w.yaml:3:7 error workflow_invalid",
   "skills/long/SKILL.md:13:10 warning reference_missing",
   "skills/long/SKILL.md:14:7 warning reference_missing",
@@ -153,7 +158,7 @@ test("hull validate: each finding has line and column, as text and in --json", a
   const shown = reports
     .flatMap(({ diagnostics }) => diagnostics)
     .map(({ file, line, column, level, code: name }) => {
-      return `${file === "hull.toml" ? "" : "skills/"}${file}:${line}:${column} ${level} ${name}`;
+      return `${/^(?:hull\.toml|HULL_)/.test(file) ? "" : "skills/"}${file}:${line}:${column} ${level} ${name}`;
     });
   expect(shown.sort()).toEqual(PLACES);
 });

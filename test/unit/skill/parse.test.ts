@@ -289,7 +289,14 @@ const TABLE: Record<string, [string, string[]][]> = {
     ["output: file", []],
     ["method: TRACE", ["error value_not_allowed 4 method"]],
     ["input_schema: absent.json", ["error file_missing 4 input_schema"]],
-    ["input_schema: {properties: {n: {type: int}}}", ["error schema_invalid 4 input_schema"]],
+    [
+      "input_schema: {properties: {n: {type: int}}}",
+      ["error schema_invalid 4 input_schema.properties.n.type"],
+    ],
+    [
+      "input_schema:\n  properties:\n    a.b: {anyOf: [true]}\n    n:\n      anyOf:\n        - type: int",
+      ["error schema_invalid 9 input_schema.properties.n.anyOf.0.type"],
+    ],
     ["input_schema: list.json", ["error schema_file 4 input_schema"]],
     ["input_schema: deep.json", ["error schema_file 4 input_schema"]],
     [

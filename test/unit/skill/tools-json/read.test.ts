@@ -102,7 +102,11 @@ const TABLE: Record<string, [text: string, names: string[], findings: string[]][
       ["a"],
       ["warning parameter_description_missing 2 [0].parameters.t"],
     ],
-    [declared({ t: { type: "text", description: "x" } }), [], ["error schema_invalid 2 [0].parameters"]],
+    [
+      declared({ t: { type: "text", description: "x" } }),
+      [],
+      ["error schema_invalid 2 [0].parameters.t.type"],
+    ],
     [declared({ t: "string" }), [], ["error wrong_type 2 [0].parameters.t"]],
     [declared(["t"]), [], ["error wrong_type 2 [0].parameters"]],
     [
@@ -141,7 +145,10 @@ const TABLE: Record<string, [text: string, names: string[], findings: string[]][
     [
       declared({ type: "object", properties: { t: { type: "strnig" } } }),
       [],
-      ["warning parameters_is_schema 2 [0].parameters", "error schema_invalid 2 [0].parameters"],
+      [
+        "warning parameters_is_schema 2 [0].parameters",
+        "error schema_invalid 2 [0].parameters.properties.t.type",
+      ],
     ],
   ],
   "7.1: x- keys that are wrong leave the tool out": [
@@ -156,7 +163,7 @@ const TABLE: Record<string, [text: string, names: string[], findings: string[]][
     [list(tool({ "x-requires-network": {} })), [], ["error wrong_type 2 [0].x-requires-network"]],
     [list(tool({ "x-env": ["HULL_SECRET_KEY"] })), [], ["error list_member 2 [0].x-env[0]"]],
     [list(tool({ "x-input-schema": { type: "array" } })), [], ["error schema_invalid 2 [0].x-input-schema"]],
-    [list(tool({ "x-output-schema": { type: 5 } })), [], ["error schema_invalid 2 [0].x-output-schema"]],
+    [list(tool({ "x-output-schema": { type: 5 } })), [], ["error schema_invalid 2 [0].x-output-schema.type"]],
     [list(tool({ "x-tags": "a" })), [], ["error wrong_type 2 [0].x-tags"]],
     [list(tool({ "x-tier": "runner" })), ["a"], ["warning tier_without_script 2 [0]"]],
     [list(tool({ "x-hiden": true })), ["a"], ["warning unknown_field 2 [0].x-hiden"]],
