@@ -3,6 +3,7 @@
  * Agent Skill, which Hull serves as an llm skill. Pure: the build and the Worker's uploads share it. Import it lazily
  * in the Worker, since it evaluates the `yaml` module.
  */
+import { utf8OrNull } from "../bytes.ts";
 import { readActivation } from "./activation.ts";
 import { readAgentSkill, unifySpelling } from "./agent-skill.ts";
 import { checkFile, readBundledCommand, type SkillFiles } from "./command.ts";
@@ -16,7 +17,7 @@ import {
   warnUnknown,
   wrongType,
 } from "./fields.ts";
-import { noteSize, reportEncoding } from "./file-findings.ts";
+import { noteSize, reportEncoding, SAVE_AS_UTF8 } from "./file-findings.ts";
 import { decodeText } from "./file-text.ts";
 import { Findings } from "./findings.ts";
 import { FOREIGN_MODELS, warnMissed } from "./foreign-fields.ts";
@@ -35,6 +36,7 @@ import {
   PROXY_FIELDS,
 } from "./manifest-fields.ts";
 import { readMcpServers } from "./mcp-servers.ts";
+import { mediaTypeOf } from "./media.ts";
 import { checkModeFields, readMode } from "./mode.ts";
 import { readHeaderNames, readHeaders, readProxyUrl } from "./proxy.ts";
 import { skillSlug } from "./slug.ts";
@@ -235,6 +237,7 @@ function readSettings(
     route: (at) => readRoute(findings, at, own),
     daemon: (at) => readDaemon(findings, at, mode),
   });
+  checkServed(findings, child(root, "serve"), common, files);
   const proxy = readFields(findings, root, TOP, PROXY_FIELDS, {
     proxy: (at) => readProxyUrl(findings, at),
     proxy_url: (at) => readProxyUrl(findings, at),
@@ -275,6 +278,25 @@ function readServe(findings: Findings, slot: Slot, files: SkillFiles | undefined
   else if (files === undefined) return path;
   else return checkFile(findings, slot, path, files);
   return undefined;
+}
+
+/** Warns of a file that Hull serves as UTF-8 although it is something else, so that readers get other letters. */
+function checkServed(
+  findings: Findings,
+  slot: Slot | undefined,
+  { serve = "", output_mime: type = mediaTypeOf(serve) }: Settings["common"],
+  files: SkillFiles | undefined,
+): void {
+  const bytes = files?.get(serve);
+  if (slot === undefined || bytes === undefined || !/; *charset="?utf-8/i.test(type)) return;
+  if (utf8OrNull(bytes) !== null) return;
+  const other = type.replace(/;.*/, "; charset=windows-1252");
+  findings.warning(
+    "serve_encoding",
+    slot,
+    `${serve} is not UTF-8, but Hull serves it as ${type}.`,
+    `${SAVE_AS_UTF8} Or name its encoding, as in output_mime: ${other}`,
+  );
 }
 
 /** A list, or text split on blanks and commas outside parentheses: `Bash(git add:*), Read`. */

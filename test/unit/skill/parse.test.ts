@@ -8,6 +8,7 @@ files.set("schema.json", new TextEncoder().encode('{"type":"object"}'));
 files.set("dos.sh", new TextEncoder().encode("#!/bin/bash\r\necho hi\r\n"));
 files.set("dos.py", new TextEncoder().encode("#!/usr/bin/env python3\r\nprint(1)\r\n"));
 files.set("marked.sh", new TextEncoder().encode("\ufeff#!/bin/bash\necho hi\n"));
+files.set("latin.csv", Uint8Array.of(0x4d, 0xfc));
 files.set("list.json", new TextEncoder().encode("[1]"));
 files.set("deep.json", new TextEncoder().encode(`${'{"not":'.repeat(20_000)}{}${"}".repeat(20_000)}`));
 
@@ -43,6 +44,9 @@ const TABLE: Record<string, [string, string[]][]> = {
     ["run: ./main.sh\nrequire-signature: 'True'", []],
     ["run: ./main.sh\nuser-invocable: yes", ["warning activation_field 5 user-invocable"]],
     ["mode: lmm\nrun: ./main.sh", ["error value_not_allowed 4 mode"]],
+    ["serve: latin.csv", ["warning serve_encoding 4 serve"]],
+    ["serve: latin.csv\noutput_mime: text/plain; charset=UTF-8", ["warning serve_encoding 4 serve"]],
+    ["serve: latin.csv\noutput_mime: text/csv; charset=windows-1252", []],
     ["mode: LLM\nrun: ./main.sh", ["error value_not_allowed 4 mode"]],
     [`run: ./main.sh\n${TOOL}`, ["error conflicting_modes 5 tools"]],
     ["run: ./main.sh\nserve: page.html", ["error conflicting_modes 5 serve"]],
