@@ -33,27 +33,22 @@ async function putObject(env: Bindings, key: string, bytes: Uint8Array): Promise
 
 /** Stores the parts of a tenant's skill, so that a sweep can remove them. */
 export async function storeUpload(owner: Owner, skill: AssembledSkill): Promise<void> {
-  const { digest } = skill;
+  const { digest, recordJson } = skill;
   const parts = partsOf(skill);
-  const keys = parts.map(([key]) => UPLOADED + key);
+  const own = `skill:${digest}`;
+  const keys = [...parts.map(([key]) => key), own].map((key) => UPLOADED + key);
   // While a sweep removes some of them, they go where nobody removes anything.
   const place = (await noteObjects(owner, digest, keys)) ? UPLOADED : "";
-  for (const [key, bytes] of parts) await putObject(owner.env, place + key, bytes);
+  await Promise.all(parts.map(([key, bytes]) => putObject(owner.env, place + key, bytes)));
+  await putObject(owner.env, place + own, utf8(recordJson));
 }
 
-/** The objects of a skill by their keys, the record last. */
-function partsOf({
-  digest,
-  record,
-  recordJson,
-  pack,
-  blob,
-  modules,
-}: AssembledSkill): [string, Uint8Array][] {
+/** The objects of a skill by their keys, without the record. */
+function partsOf({ record, pack, blob, modules }: AssembledSkill): [string, Uint8Array][] {
   const parts: [string, Uint8Array][] = modules.map(({ sha256, bytes }) => [`module:${sha256}`, bytes]);
   if (record.pack !== null) parts.push([`pack:${record.pack}`, pack]);
   if (blob !== null) parts.push([`blob:${blob.sha256}`, blob.bytes]);
-  return [...parts, [`skill:${digest}`, utf8(recordJson)]];
+  return parts;
 }
 
 function checkShape(kind: string, name: string, bytes: Uint8Array): void {

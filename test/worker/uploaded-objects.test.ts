@@ -197,6 +197,27 @@ describe("a removed upload stays as long as something may need it", () => {
   });
 });
 
+it("the parts of an upload are stored side by side, and its record after them", async () => {
+  const puts: string[] = [];
+  const isolate = fresh(red);
+  isolate.client.env.SKILLS = new Proxy(env.SKILLS, {
+    get: (target, name) => {
+      if (name !== "put") return Reflect.get(target, name).bind(target);
+      return async (key: string, value: ArrayBuffer) => {
+        const kind = key.replace(/^uploaded\/|:.*$/g, "");
+        puts.push(`${kind} begins`);
+        await target.put(key, value);
+        puts.push(`${kind} is stored`);
+      };
+    },
+  });
+  const tools = ["a", "b"].map((name) => ({ name, description: "d", script: `${name}.js`, parameters: {} }));
+  const scripts = { "a.js": "export default () => 1;", "b.js": "export default () => 2;" };
+  await upload(isolate, { ...FILES, ...scripts, "tools.json": JSON.stringify(tools) });
+  expect(puts.slice(0, 3)).toEqual(["module begins", "module begins", "pack begins"]);
+  expect(puts.slice(-2)).toEqual(["skill begins", "skill is stored"]);
+});
+
 describe("a sweep", () => {
   /** KV whose removal of the first object waits for `before`, or fails. */
   function removing(before: () => Promise<unknown>) {
