@@ -1,5 +1,5 @@
 /** What the operator learns about failures: the log has the cause of each, and metrics count it where it happened. */
-import { runInDurableObject } from "cloudflare:test";
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { detachedContext } from "../../src/run/context.ts";
 import { inSpan } from "../../src/run/spans.ts";
@@ -133,6 +133,18 @@ it.each([
     session_id: event === "run" ? "whose" : null,
   });
   await expect.poll(() => lines).toContainEqual(expect.objectContaining({ event, ...whose }));
+});
+
+it("a fault in a session says in whose", async () => {
+  await post("/sessions", { id: "damaged" });
+  await post("/sessions/damaged/runs", { prompt: "go", options: { provider: "mock" } });
+  const stub = client.env.SESSIONS.get(client.env.SESSIONS.idFromName("default/damaged"));
+  await runInDurableObject(stub, (_, { storage }) => {
+    storage.sql.exec("UPDATE records SET data = ?", new Uint8Array([123]));
+  });
+  await evictDurableObject(stub);
+  await client.fetch("/sessions/damaged/messages");
+  expect(await line("record_unreadable")).toMatchObject({ session_id: "damaged", tenant: "default" });
 });
 
 it("a runner that is down gives one line, and another one when it answers again", async () => {
