@@ -127,9 +127,9 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
   healthz: reads("operation", "Whether the Worker runs", "Health", { outcome: "It runs" }),
   readyz: {
     tag: "operation",
-    summary: "Whether catalog and runner are usable",
+    summary: "Whether catalog, database and runner are usable",
     answers: {
-      200: answer("Both are", json("Readiness")),
+      200: answer("All are", json("Readiness")),
       503: answer("One is not", json("Readiness"), {
         ...answerHeaders(),
         "Retry-After": ref("headers", "retry-after"),

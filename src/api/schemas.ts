@@ -105,6 +105,10 @@ export const schemaComponents = once(
       {
         status: { enum: ["ok", "unavailable"] },
         catalog: { type: "string", description: "`ok` or the code of what is wrong" },
+        database: {
+          type: "string",
+          description: "The same. Without it Hull checks no key but the first one, and has no sessions.",
+        },
         runner: { type: "string", description: "`ok` or the code of what is wrong" },
         mcp: {
           type: "string",

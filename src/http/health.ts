@@ -19,12 +19,13 @@ const listed = lazily(async () => {
 });
 
 /**
- * Ready: catalog and runner are usable. MCP servers without their login do not stop the others, nor do unreadable models
+ * Ready: catalog, database and runner are usable. MCP servers without their login do not stop the others, nor do unreadable models
  * or mocks.
  */
 export async function readyz(context: RequestContext): Promise<Response> {
-  const [catalog, runner, servers, models, mocks] = await Promise.allSettled([
+  const [catalog, database, runner, servers, models, mocks] = await Promise.allSettled([
     context.deployment.registry.catalog(context.background),
+    context.deployment.keys.any(),
     runnerReady(context),
     listed(context.deployment),
     context.deployment.models.registry(),
@@ -32,8 +33,8 @@ export async function readyz(context: RequestContext): Promise<Response> {
   ]);
   const state = (part: PromiseSettledResult<unknown>): string =>
     part.status === "fulfilled" ? "ok" : toHullError(part.reason).code;
-  const parts = { catalog: state(catalog), runner: state(runner) };
-  const ready = catalog.status === "fulfilled" && runner.status === "fulfilled";
+  const parts = { catalog: state(catalog), database: state(database), runner: state(runner) };
+  const ready = [catalog, database, runner].every(({ status }) => status === "fulfilled");
   const lacks = servers.status === "fulfilled" && servers.value.some(({ needs_login }) => needs_login);
   const named = Object.keys(context.settings.mcp.servers).length > 0;
   const unread = [models, mocks].find((part) => part.status === "rejected");

@@ -5,6 +5,7 @@ import { detachedContext } from "../../src/run/context.ts";
 import { inSpan } from "../../src/run/spans.ts";
 import { sweepUnsettled } from "../../src/session/unsettled-runs.ts";
 import { FakeRunner, RUNNER_URL } from "./fake-runner.ts";
+import { withFaults } from "./faulty-storage.ts";
 import { bindings } from "./file-bindings.ts";
 import { Client, mockSkill } from "./served.ts";
 
@@ -133,6 +134,18 @@ it.each([
     session_id: event === "run" ? "whose" : null,
   });
   await expect.poll(() => lines).toContainEqual(expect.objectContaining({ event, ...whose }));
+});
+
+it("a deployment whose database does not answer is not ready", async () => {
+  vi.stubGlobal("fetch", async () => new Response("{}"));
+  const fresh = new Client(SETTINGS);
+  const ask = () => fresh.fetch("/readyz");
+  const fault = { binding: "DB", method: "prepare", of: "SELECT 1 FROM api_keys" } as const;
+  const { answer } = await withFaults(fresh.env, fault, 9, ask);
+  const parts = { catalog: "ok", runner: "ok" };
+  expect(answer.status).toBe(503);
+  expect(await answer.json()).toMatchObject({ ...parts, database: "storage_unavailable" });
+  expect(await (await ask()).json()).toMatchObject({ status: "ok", ...parts, database: "ok" });
 });
 
 it("a fault in a session says in whose", async () => {
