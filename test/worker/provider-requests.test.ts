@@ -657,4 +657,15 @@ describe("numbers in a client's history of calls reach the provider with all the
     await sent("/v1/messages", { model, max_tokens: 9, messages: history, tools });
     expect(texts).toEqual([expect.stringContaining(expected)]);
   });
+
+  it("also those of a client's result", async () => {
+    await client.post("/sessions", { id: "digits" });
+    const mock = [{ tool_calls: [{ name: "t", arguments: {} }] }];
+    const run = { prompt: "Hi.", options: { provider: "mock", mock, tools: [OWN_TOOL] } };
+    await client.post("/sessions/digits/runs?wait=idle", run);
+    const result = { tool_call_id: "mock_call_1", content: input };
+    expect((await client.post("/sessions/digits/tool-results", result)).status).toBe(200);
+    const said = async () => (await client.fetch("/sessions/digits/messages")).text();
+    await expect.poll(said).toContain(`"content":"{\\n  \\"id\\": ${LONG}\\n}"`);
+  });
 });

@@ -2,11 +2,15 @@
  * Routes that send input to a session while its run continues: messages, feedback, decisions, results of the client's
  * tools.
  */
+import type * as z from "zod/mini";
 import { decisionBody, feedbackBody, messageBody, toolResultBody } from "../../api/bodies/sessions.ts";
 import { memberInvalid } from "../../errors/member-invalid.ts";
 import { InputInvalid } from "../../errors/request.ts";
-import { readMessages } from "../../llm/messages.ts";
-import { modelBody } from "../operations.ts";
+import { readMessages, resultText } from "../../llm/messages.ts";
+import { withSentDigits } from "../../skill/exact-json.ts";
+import { objectOf } from "../../skill/json.ts";
+import { jsonIn, readText } from "../body.ts";
+import { MAX_MODEL_BODY_BYTES, modelBody } from "../operations.ts";
 import { changes, reasonIn, shows } from "./object.ts";
 
 /** `POST /sessions/:id/messages`: 202 when the message is stored, for the run under way or the next one. */
@@ -52,8 +56,13 @@ export const decideApproval = changes(
   },
 );
 
+/** A result that is no text becomes one here, where its numbers have all their digits. */
+async function toolResult(request: Request): Promise<z.infer<typeof toolResultBody>> {
+  const text = await readText(request, MAX_MODEL_BODY_BYTES);
+  const { content, ...body } = jsonIn(text, toolResultBody);
+  const exact = withSentDigits(content, text, (sent) => objectOf(sent).content);
+  return { ...body, content: resultText(exact) };
+}
+
 /** `POST /sessions/:id/tool-results`: the client's answer to a call of its own tool. */
-export const answerToolCall = changes("tool_result", modelBody(toolResultBody), (body, request) => ({
-  ...body,
-  request,
-}));
+export const answerToolCall = changes("tool_result", toolResult, (body, request) => ({ ...body, request }));
