@@ -19,8 +19,8 @@ const listed = lazily(async () => {
 });
 
 /**
- * Ready: catalog, database and runner are usable. MCP servers without their login do not stop the others, nor do unreadable models
- * or mocks.
+ * Ready: catalog, database and runner are usable. MCP servers without their login do not stop the others, nor do unreadable
+ * models or mocks.
  */
 export async function readyz(context: RequestContext): Promise<Response> {
   const [catalog, database, runner, servers, models, mocks] = await Promise.allSettled([
