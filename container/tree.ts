@@ -52,6 +52,8 @@ interface Entry {
   /** For people. */
   shown: string;
   stats: BigIntStats;
+  /** A folder that stays in the runner as a whole: a virtual environment of Python. */
+  staysWhole?: true;
 }
 
 class Folder {
@@ -148,6 +150,10 @@ export class Tree {
         if (seen > most) {
           yield null;
           return;
+        }
+        if (isEnvironment(folder, name, stats)) {
+          yield { ...here, stats, staysWhole: true };
+          continue;
         }
         const enters = stats.isDirectory() && depth < MAX_DEPTH;
         const inner = enters ? await unlessDenied(() => openFolder(folder.at(bytes))) : "denied";
@@ -248,7 +254,7 @@ export class Tree {
     if (gone === true && above > 0) await this.#removeIfEmpty(path.slice(0, above));
   }
 
-  /** Removes everything that an execution left except plain files, and except what has a name that it skips. */
+  /** Removes everything that an execution left except plain files, names that it skips, and virtual environments. */
   async removeStrays(
     passesOver: (name: string) => boolean,
     isStray: (path: string | null, stats: BigIntStats) => boolean,
@@ -259,7 +265,7 @@ export class Tree {
         if (name !== null && passesOver(name)) continue;
         const here = path === null || name === null ? null : path + name;
         const stats = lookAt(folder, bytes);
-        if (stats === null) continue;
+        if (stats === null || isEnvironment(folder, name, stats)) continue;
         if (!stats.isDirectory()) {
           if (isStray(here, stats)) found(() => unlinkSync(folder.at(bytes)));
         } else if (here === null || depth >= MAX_DEPTH) await removeIn(folder, bytes);
@@ -318,6 +324,13 @@ export class Tree {
     }
   }
 }
+
+/** Whether an entry is a virtual environment of Python: `venv` or `env`, with the file that marks one. */
+const isEnvironment = (parent: Folder, name: string | null, stats: BigIntStats): boolean =>
+  name !== null &&
+  /^v?env$/.test(name) &&
+  stats.isDirectory() &&
+  found(() => lstatSync(parent.at(`${name}/pyvenv.cfg`)))?.isFile() === true;
 
 /** A name in Unicode's form NFC; one that is not UTF-8 as it is. */
 function composedName(bytes: Buffer): Buffer {

@@ -300,7 +300,7 @@ export class Workspace {
 
   /**
    * The files on disk. `strays`: there are entries that cannot be files of a session. `bytes`: what all take, without
-   * what stays behind. `isClosed`: a path is below a folder into which the runner cannot look.
+   * what stays behind. `isClosed`: a path is below a folder into which the runner cannot look, or which stays there whole.
    * @param composes as in `Tree.entries`
    */
   async #scan(composes: () => boolean): Promise<{
@@ -334,9 +334,10 @@ export class Workspace {
         }
         break;
       }
-      const { path, shown, stats } = entry;
+      const { path, shown, stats, staysWhole } = entry;
       blocks += stats.blocks;
       if (stats.isDirectory() && path !== null) closed.push(`${path}/`);
+      if (staysWhole) continue;
       if (stats.isSymbolicLink()) refuse(shown, "symlink");
       else if (!stats.isFile()) refuse(shown, "special");
       else if (path === null || pathFault(path) !== null) refuse(shown, "bad_path");

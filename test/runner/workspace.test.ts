@@ -285,6 +285,24 @@ test("only plain files of the folder are returned", async () => {
   expect((await session.run("find . ! -type d | sort")).stdout).toBe("./own\n./twin\n");
 });
 
+test("a virtual environment stays whole, and is no file of the session", async () => {
+  const session = new Session();
+  session.put("venv/stored", "by an earlier version");
+  const environment = "mkdir -p $0/bin; touch $0/pyvenv.cfg; ln -s $(command -v sh) $0/bin/python";
+  const made = await session.run(["sh", "-c", environment, "venv"]);
+  await session.run(["sh", "-c", environment, "a/env"]);
+  const other = await session.run(
+    "mkdir env Venv; touch env/f Venv/pyvenv.cfg; ln -s / env/link; ln -s a/env aenv",
+  );
+  expect([told(made), told(other)]).toEqual([
+    [],
+    ["write Venv/pyvenv.cfg", "write env/f", "refused aenv symlink", "refused env/link symlink"],
+  ]);
+  session.put("new", "makes the folder anew");
+  const used = await session.run("venv/bin/python -c : && a/env/bin/python -c : && cat venv/stored; ls env");
+  expect([used.stdout, told(used)]).toEqual(["by an earlier versionf\n", []]);
+});
+
 test("names get Unicode's form NFC; of two files of one name the one written last stays", async () => {
   const session = new Session();
   const made = (path: string, text: string): string =>
