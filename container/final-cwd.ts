@@ -31,7 +31,7 @@ export class FinalCwd {
       if (!said.startsWith("/") || bytesRead > MAX_PATH_BYTES || said.includes("\ufffd")) return null;
       if (said === workspace) return "";
       if (workspace === null || !said.startsWith(`${workspace}/`)) return said;
-      // As the session's files, it has got its name in form NFC.
+      // Like the session's files, the folder now has its name in form NFC.
       return said.slice(workspace.length + 1).normalize("NFC");
     } finally {
       await this.#file.close();

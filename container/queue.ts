@@ -183,7 +183,7 @@ export class AdmissionQueue {
     }
   }
 
-  /** Whose turn it is: of a tenant's executions, that of the one that came first. */
+  /** The next one to run: of the tenant whose turn it is, the execution that came first. */
   #next(queue: readonly Waiter[] = []): Waiter | undefined {
     const of = (counts: Map<string, number>, { tenant }: Waiter): number => counts.get(tenant) ?? 0;
     const order = (a: Waiter, b: Waiter): number =>

@@ -8,7 +8,7 @@ import type { Routes } from "../../typed/client/api.d.ts";
 export type Route = keyof Routes;
 /** What names the call in the path, and its query and JSON. */
 export type Takes<R extends Route> = Routes[R]["takes"];
-/** The same for whoever knows these parameters of the path. */
+/** The same for a caller that has these parameters of the path already. */
 export type TakesBelow<R extends Route, Known extends string> = Omit<Takes<R>, "path"> &
   (Takes<R> extends { path: infer P }
     ? keyof P extends Known
