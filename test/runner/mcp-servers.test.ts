@@ -152,7 +152,8 @@ describe("messages", () => {
     const server = await serve(["python3", "-c", script]);
     const answers = [await post(server.id, request(1)), await post(server.id, request(2))];
     expect((await server.end).status).toMatchObject({ cause: "output_too_large" });
-    for (const answer of answers) expect(await answer.text()).toBe("");
+    // Over a slow run, the bridge also writes empty comments, which keep a connection open.
+    for (const answer of answers) expect((await answer.text()).replaceAll(":\n\n", "")).toBe("");
   });
 
   test("long answers count each for itself, and at most 20 questions wait for a request", async () => {
