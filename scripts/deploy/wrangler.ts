@@ -68,7 +68,7 @@ export class Wrangler {
 
   #start(args: readonly string[], stdio: Stdio, env: Record<string, string>) {
     const program = process.env.HULL_WRANGLER ?? WRANGLER;
-    return spawn(process.execPath, [program, ...args], {
+    return spawn(process.execPath, ["--no-warnings", program, ...args], {
       cwd: this.#cwd,
       env: { ...process.env, WRANGLER_HIDE_BANNER: "true", ...env },
       stdio,

@@ -1,17 +1,13 @@
 /** Where Hull is installed, and where a project's state is. */
 import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
 /** The folder where Hull itself is installed. */
 export const REPO_DIR = join(import.meta.dirname, "..", "..");
 
-/** The wrangler that Hull requires, as a program for Node. */
-export const WRANGLER = join(
-  dirname(createRequire(import.meta.url).resolve("wrangler/package.json")),
-  "bin",
-  "wrangler.js",
-);
+/** The wrangler that Hull requires, as a program for Node: without the script that starts it in a second Node. */
+export const WRANGLER = createRequire(import.meta.url).resolve("wrangler");
 
 /** Flags with which Node runs a TypeScript file of Hull; inside node_modules Node needs help with that. */
 export const TYPESCRIPT_FLAGS: readonly string[] = REPO_DIR.includes("/node_modules/")
