@@ -3,7 +3,6 @@
 import hull from "../package.json" with { type: "json" };
 import { nearest } from "../src/skill/match.ts";
 import { annotations } from "./annotations.ts";
-import { RootMissing } from "./build/scan.ts";
 import { type Command, CommandError, EXIT, failureText, usageError } from "./command.ts";
 import { FileError, faultText } from "./file-error.ts";
 import { isSystemError, systemError } from "./system-error.ts";
@@ -111,9 +110,6 @@ function report(error: unknown, json: boolean): number {
 
 function describe(error: unknown): CommandError {
   if (error instanceof CommandError) return error;
-  if (error instanceof RootMissing) {
-    return new CommandError(EXIT.missing, "folder_missing", error.message, "Make a project with: hull init");
-  }
   if (isSystemError(error)) return systemError(error);
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return new CommandError(

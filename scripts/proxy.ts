@@ -2,8 +2,6 @@
  * Networks whose only way out is a proxy. The variables that curl, npm and wrangler read hold for Hull, too. Node itself
  * reads them only after a switch, and would then ask the proxy for this machine's own servers as well.
  */
-import http from "node:http";
-
 const NAMES = ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY"];
 const THIS_MACHINE = ["localhost", "127.0.0.1", "::1", "[::1]"];
 
@@ -23,7 +21,7 @@ export function useProxy(environment: NodeJS.ProcessEnv): boolean {
   const direct = [environment.no_proxy || environment.NO_PROXY || [], THIS_MACHINE].flat().join(",");
   environment.no_proxy = direct;
   environment.NO_PROXY = direct;
-  // Node 24 has it since 24.14.
-  http.setGlobalProxyFromEnv?.(environment);
+  // Node 24 has it since 24.14. Loaded here, since an import of `node:http` also loads its WebSocket, in each command.
+  process.getBuiltinModule("node:http").setGlobalProxyFromEnv?.(environment);
   return true;
 }

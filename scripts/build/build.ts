@@ -102,7 +102,8 @@ interface Surroundings {
 
 /**
  * Builds every skill of the roots; a skill of a later root replaces one of an earlier root with the same slug. Reports
- * all problems together. Skips missing roots if there are several; throws `RootMissing` if the only one is missing.
+ * all problems together. Skips missing roots if there are several; throws `CommandError` (exit 3) if the only one is
+ * missing.
  */
 export async function buildRoots(roots: readonly string[], options: BuildOptions): Promise<BuildResult> {
   if (options.cache !== undefined) options.cache.rebuilt = 0;

@@ -22,8 +22,8 @@ interface ScannedRoot {
 }
 
 /**
- * Finds the skills of some roots. Skips missing ones if there are several; throws `RootMissing` if the only one is
- * missing.
+ * Finds the skills of some roots. Skips missing ones if there are several; throws `CommandError` (exit 3) if the
+ * only one is missing.
  */
 export function scanRoots(
   roots: readonly string[],

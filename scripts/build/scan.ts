@@ -7,6 +7,7 @@ import { basename, dirname, join, relative, sep } from "node:path";
 import { type IgnoreLevel, isIgnored } from "../../src/skill/ignore.ts";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
 import { byteOrder } from "../../src/skill/path.ts";
+import { CommandError, EXIT } from "../command.ts";
 import { CONFIG_FILE } from "../config.ts";
 import { faultIn } from "../position-in.ts";
 import { isWithin, outsideTarget, readFolder, realPath, refusalOf } from "./file-system.ts";
@@ -22,17 +23,6 @@ import {
 import { placed } from "./namespace.ts";
 import { type DeclaredPlugins, PLUGIN_FOLDER, readPlugins, unreadableIn } from "./plugins.ts";
 import { isState, type RootContext, type SkillFolder } from "./skill-folder.ts";
-
-/** A root that does not exist. */
-export class RootMissing extends Error {
-  readonly root: string;
-
-  constructor(root: string) {
-    super(`There is no folder ${root}.`);
-    this.name = "RootMissing";
-    this.root = root;
-  }
-}
 
 /** The most folders below a root that are searched for skills. */
 const MAX_FOLDERS = 50_000;
@@ -62,12 +52,17 @@ export function inspectRoot(root: string, project: string): RootContext {
 
 /**
  * The skills of a root, byte-sorted: each folder with SKILL.md, itself included, that is not inside another skill, or
- * that a plugin declares although it is. Throws `RootMissing`, and the system's error for a root that cannot be read.
+ * that a plugin declares although it is. Throws `CommandError` (exit 3) for a missing root, and the system's error for one
+ * that cannot be read.
  */
 export function findSkills(rootContext: RootContext): RootScan {
   const { root } = rootContext;
   const entries = readFolder(root);
-  if (entries === null) throw refusalOf(root) ?? new RootMissing(root);
+  if (entries === null) {
+    const message = `There is no folder ${root}.`;
+    const hint = "Make a project with: hull init";
+    throw refusalOf(root) ?? new CommandError(EXIT.missing, "folder_missing", message, hint);
+  }
   const scan = new Search(rootContext).run(entries);
   if (scan.skills.length === 0 && scan.refused.length === 0) {
     const message = `The folder ${root} holds no skill: no folder in it has a SKILL.md.`;
