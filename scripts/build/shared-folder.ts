@@ -123,8 +123,10 @@ export async function sharedFolder(
   const named = [...relativeLinks(decodeText(content).text), ...namedByScripts(files)];
   const { targets, sought } = linksToPlugin(folder, named, project);
   const linked = targets.length > 0;
-  const wanted = linked || files.some(({ bytes }) => Buffer.from(bytes).includes(NAMES_IT));
-  if (folder.plugin === undefined || !wanted) return { folder: null, stamp: null, sought, diagnostics: [] };
+  const namesIt = ({ bytes: { buffer, byteOffset, length } }: SourceFile): boolean =>
+    Buffer.from(buffer, byteOffset, length).includes(NAMES_IT);
+  if (folder.plugin === undefined || !(linked || files.some(namesIt)))
+    return { folder: null, stamp: null, sought, diagnostics: [] };
   const { files: found, diagnostics } = listed(folder, project);
   const faults = faultsOf(folder, diagnostics);
   const stamp = stampOf(found);

@@ -11,12 +11,14 @@ export const MAX_SKILL_BYTES = 256 * 1024 * 1024;
 export async function readSources(found: readonly FoundFile[]): Promise<SourceFile[]> {
   const files: SourceFile[] = [];
   for (const { path, absolute, stats } of found) {
-    const bytes = await readFile(absolute).catch((error: unknown) => {
+    const { buffer, byteOffset, length } = await readFile(absolute).catch((error: unknown) => {
       // The refusal to read a folder does not name it.
       if (isSystemError(error)) error.path = absolute;
       throw error;
     });
-    files.push({ path, bytes: new Uint8Array(bytes), mode: (stats.mode & 0o111) === 0 ? 0o644 : 0o755 });
+    // A skill may hold 256 MiB: its bytes are not copied.
+    const bytes = new Uint8Array(buffer, byteOffset, length);
+    files.push({ path, bytes, mode: (stats.mode & 0o111) === 0 ? 0o644 : 0o755 });
   }
   return files;
 }
