@@ -1,6 +1,6 @@
 /** A session's folder in a real runner, with real processes in it. */
 import { spawnSync } from "node:child_process";
-import { createHash, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { chmod, chown, mkdir, mkdtemp, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -19,17 +19,9 @@ import {
   signTicket,
   type WorkspaceChange,
 } from "../../src/tool/protocol.ts";
-import { runExecution } from "../../src/tool/runner-client.ts";
 import { SERVERS } from "../support/memory.ts";
-import {
-  type Bundle,
-  bundle,
-  runOptions,
-  spec,
-  startRunner,
-  type TestRunner,
-  until,
-} from "../support/runner.ts";
+import { type Bundle, bundle, runOptions, startRunner, type TestRunner, until } from "../support/runner.ts";
+import { digest, Session, told } from "../support/runner-session.ts";
 
 let runner: TestRunner;
 let files: Bundle;
@@ -43,106 +35,8 @@ beforeAll(async () => {
 });
 afterAll(() => runner.stop());
 
-const digest = (text: string | Uint8Array): string => createHash("sha256").update(text).digest("hex");
-
-interface Ran {
-  stdout: string;
-  cause: string;
-  exitCode: number | null;
-  changes: WorkspaceChange[];
-}
-
-/** What a session has, as the Worker keeps it. */
-class Session {
-  readonly id = randomBytes(16).toString("hex");
-  version = 0;
-  readonly files = new Map<string, { content: string; executable: boolean }>();
-  /** Texts that went to the runner. */
-  readonly sent: string[] = [];
-
-  put(path: string, content: string, executable = false): void {
-    this.version += 1;
-    this.files.set(path, { content, executable });
-  }
-
-  manifest(): string {
-    const rows = [...this.files].map(([path, { content, executable }]) => ({
-      path,
-      sha256: digest(content),
-      size: Buffer.byteLength(content),
-      executable,
-    }));
-    return JSON.stringify({ id: this.id, version: this.version, files: rows });
-  }
-
-  contents(digests: readonly string[]): ReadableStream<Uint8Array> {
-    const all = new Map([...this.files.values()].map(({ content }) => [digest(content), content]));
-    const frames = digests.flatMap((sha256) => {
-      const text = all.get(sha256) ?? expect.fail("not a content of the session");
-      this.sent.push(text);
-      const header = { filename: sha256, size: Buffer.byteLength(text), sha256 };
-      return [encodeJsonFrame(FRAME.file, header), encodeFrame(FRAME.fileBytes, Buffer.from(text))];
-    });
-    return new Blob(frames.map((frame) => new Uint8Array(frame))).stream();
-  }
-
-  /** Runs a shell script in the folder, and makes its changes the session's. */
-  async run(
-    script: string | string[],
-    {
-      signal = new AbortController().signal,
-      ...fields
-    }: { signal?: AbortSignal; timeout_ms?: number; limits?: { max_output_bytes: number } } = {},
-  ): Promise<Ran> {
-    const argv = typeof script === "string" ? ["sh", "-c", script] : script;
-    const workspace = { id: this.id, version: this.version, cwd: true };
-    const options = runOptions(files, {
-      signal,
-      workspace: { manifest: async () => this.manifest(), contents: (digests) => this.contents(digests) },
-    });
-    const stdout: Uint8Array[] = [];
-    const changes: WorkspaceChange[] = [];
-    const bytes: Uint8Array[][] = [];
-    const wanted = spec({ argv, digest: files.digest, workspace, timeout_ms: 50_000, ...fields });
-    for await (const event of runExecution(runner, wanted, {}, options)) {
-      if (event.kind === "stdout") stdout.push(event.bytes);
-      if (event.kind === "change") bytes[changes.push(event.change) - 1] = [];
-      if (event.kind === "change_bytes") bytes[changes.length - 1]?.push(event.bytes);
-      if (event.kind !== "ended") continue;
-      for (const [index, change] of changes.entries()) {
-        if (change.kind === "delete") this.files.delete(change.path);
-        if (change.kind !== "write") continue;
-        const content = Buffer.concat(bytes[index] ?? []);
-        expect([change.path, content.length, digest(content)]).toEqual([
-          change.path,
-          change.size,
-          change.sha256,
-        ]);
-        this.files.set(change.path, { content: content.toString(), executable: change.executable });
-      }
-      if (changes.some(({ kind }) => kind !== "refused")) this.version += 1;
-      const { cause, exit_code: exitCode } = event.status;
-      return { stdout: Buffer.concat(stdout).toString(), cause, exitCode, changes };
-    }
-    return expect.fail("no `ended` event");
-  }
-
-  get folder(): string {
-    return join(runner.stateDir, "workspaces", this.id, "files");
-  }
-
-  plain(): Record<string, string> {
-    return Object.fromEntries([...this.files].map(([path, { content }]) => [path, content]).sort());
-  }
-}
-
-const told = ({ changes }: Ran): string[] =>
-  changes.map(
-    (change) => `${change.kind} ${change.path}${change.kind === "refused" ? ` ${change.reason}` : ""}`,
-  );
-
 test("files come, changes go: created, changed, deleted, renamed, made executable", async () => {
-  const session = new Session();
+  const session = new Session(() => runner, files);
   session.put("a.txt", "one");
   session.put("dir/b.txt", "two");
   session.put("run.sh", "#!/bin/sh\necho ran", true);
@@ -172,7 +66,7 @@ test("files come, changes go: created, changed, deleted, renamed, made executabl
 });
 
 test("generated files stay in the folder, and are not files of the session", async () => {
-  const session = new Session();
+  const session = new Session(() => runner, files);
   const made = await session.run(
     "mkdir -p a/__pycache__ node_modules/x .git .venv/bin; for f in a/__pycache__/m.pyc a/n.pyc node_modules/x/i.js .git/HEAD .venv/bin/python a/kept; do echo 1 > $f; done",
   );
@@ -185,7 +79,7 @@ test("generated files stay in the folder, and are not files of the session", asy
 });
 
 test("only contents that the runner lacks travel, and each once", async () => {
-  const session = new Session();
+  const session = new Session(() => runner, files);
   session.put("a", "same");
   session.put("b", "same");
   await session.run("true");
@@ -197,7 +91,7 @@ test("only contents that the runner lacks travel, and each once", async () => {
 });
 
 test("a cold runner has the files again; a failed or timed-out process keeps its output files", async () => {
-  const session = new Session();
+  const session = new Session(() => runner, files);
   const failed = await session.run("echo partial > log; exit 7");
   expect([failed.exitCode, told(failed)]).toEqual([7, ["write log"]]);
   const slow = await session.run("echo more >> log; sleep 60", { timeout_ms: 3000 });
@@ -208,7 +102,7 @@ test("a cold runner has the files again; a failed or timed-out process keeps its
 });
 
 test("what a cancelled process wrote or never committed is undone", async () => {
-  const session = new Session();
+  const session = new Session(() => runner, files);
   session.put("f", "kept");
   const stop = new AbortController();
   const cancelled = session.run("echo gone > f; echo gone > g; mkfifo h; echo ready; sleep 60", stop);
@@ -236,7 +130,7 @@ test("what a cancelled process wrote or never committed is undone", async () => 
 });
 
 test("a command waits for the end of a cancelled one, and finds its changes undone", async () => {
-  const session = new Session();
+  const session = new Session(() => runner, files);
   session.put("f", "kept");
   const stop = new AbortController();
   const asked = join(runner.stateDir, "asked-to-stop");
@@ -258,7 +152,7 @@ test("a command waits for the end of a cancelled one, and finds its changes undo
 });
 
 test("only plain files of the folder are returned", async () => {
-  const session = new Session();
+  const session = new Session(() => runner, files);
   const outside = join(runner.stateDir, "outside");
   await writeFile(outside, "secret");
   const ran = await session.run(
@@ -286,7 +180,7 @@ test("only plain files of the folder are returned", async () => {
 });
 
 test("a virtual environment stays whole, and is no file of the session", async () => {
-  const session = new Session();
+  const session = new Session(() => runner, files);
   session.put("venv/stored", "by an earlier version");
   const environment = "mkdir -p $0/bin; touch $0/pyvenv.cfg; ln -s $(command -v sh) $0/bin/python";
   const made = await session.run(["sh", "-c", environment, "venv"]);
@@ -303,58 +197,12 @@ test("a virtual environment stays whole, and is no file of the session", async (
   expect([used.stdout, told(used)]).toEqual(["by an earlier versionf\n", []]);
 });
 
-test("names get Unicode's form NFC; of two files of one name the one written last stays", async () => {
-  const session = new Session();
-  const made = (path: string, text: string): string =>
-    `mkdir -p "$(dirname ${path})"; printf ${text} > ${path}`;
-  const first = await session.run(
-    `${made("U\u0308/e\u0301", "old")}; ${made("U\u0308/e/a\u0308/f", "kept")}`,
-  );
-  expect(told(first)).toEqual(["write \u00dc/e/\u00e4/f", "write \u00dc/\u00e9"]);
-  // As by a program that unpacks the same archive again.
-  const again = [
-    made("U\u0308/e\u0301", "new"),
-    made("U\u0308/e/a\u0308/g", "added"),
-    made("o\u0308", "first"),
-    "sleep 0.1",
-    made("\u00f6", "last"),
-  ];
-  expect(told(await session.run(again.join("; ")))).toEqual([
-    "write \u00dc/\u00e9",
-    "write \u00dc/e/\u00e4/g",
-    "write \u00f6",
-    "refused o\u0308 bad_path",
-  ]);
-  expect(session.plain()).toEqual({
-    "\u00dc/e/\u00e4/f": "kept",
-    "\u00dc/e/\u00e4/g": "added",
-    "\u00dc/\u00e9": "new",
-    "\u00f6": "last",
-  });
-  const found = await session.run("cat \u00dc/\u00e9; find . | wc -l");
-  expect([found.stdout, told(found)]).toEqual(["new8\n", []]);
-});
-
-test("a name changes its form only while no other command could look for it", async () => {
-  const session = new Session();
-  const go = join(runner.stateDir, "go-on");
-  const waits = "until [ -e $0 ]; do sleep 0.05; done; cat e\u0301; rm e\u0301";
-  const other = session.run(["sh", "-c", waits, go]);
-  await until(
-    () => readdir(session.folder).catch(() => null),
-    (names) => names !== null,
-  );
-  expect(told(await session.run("printf x > e\u0301"))).toEqual(["refused e\u0301 bad_path"]);
-  await writeFile(go, "");
-  expect(await other).toMatchObject({ stdout: "x", exitCode: 0, changes: [] });
-});
-
 test.each([
   ["removed", 'rm -r "$HULL_WORKSPACE"'],
   ["a file", 'rm -r "$HULL_WORKSPACE"; printf x > "$HULL_WORKSPACE"'],
   ["a link", 'mv "$HULL_WORKSPACE" "$TMPDIR/away"; ln -s / "$HULL_WORKSPACE"'],
 ])("a folder that a command made %s is empty, and there again for the next one", async (_, script) => {
-  const session = new Session();
+  const session = new Session(() => runner, files);
   session.put("f", "x");
   const ran = await session.run(script);
   expect([ran.cause, ran.exitCode, told(ran)]).toEqual(["exit", 0, ["delete f"]]);
@@ -363,7 +211,7 @@ test.each([
 });
 
 test("links in the path lead nowhere outside", async () => {
-  const session = new Session();
+  const session = new Session(() => runner, files);
   const victim = join(runner.stateDir, "victim");
   await mkdir(victim);
   await session.run(`ln -s ${victim} d; ln -s ${victim}/target f`);
@@ -383,7 +231,7 @@ test("links in the path lead nowhere outside", async () => {
 });
 
 test("too much is refused and reported", async () => {
-  const session = new Session();
+  const session = new Session(() => runner, files);
   // The first is more than an output may be; the second alone would not be too much.
   const ran = await session.run("truncate -s 2M a; truncate -s 255M b; truncate -s 1M c", {
     limits: { max_output_bytes: 1_500_000 },
@@ -435,7 +283,7 @@ test("files of the session stay, however many others a command makes", async () 
 });
 
 test("executions of one session share its folder; a newer manifest does not touch what they are writing", async () => {
-  const session = new Session();
+  const session = new Session(() => runner, files);
   session.put("shared", "old");
   session.put("mine", "old");
   const wait = "i=0; while [ ! -e go ] && [ $i -lt 400 ]; do sleep 0.1; i=$((i+1)); done";
@@ -453,13 +301,13 @@ test("executions of one session share its folder; a newer manifest does not touc
 });
 
 test("a program of the skill runs in the session's folder, and knows its own", async () => {
-  const session = new Session();
+  const session = new Session(() => runner, files);
   const ran = await session.run(["./where.sh"]);
   expect(ran.stdout).toBe(`${session.folder}\nskill's`);
 });
 
 test("a command tool gets the session's files; the model learns which were not kept", async () => {
-  const session = new Session();
+  const session = new Session(() => runner, files);
   session.put("in", "given");
   const script = '#!/bin/sh\ncat "$HULL_WORKSPACE/in"; cd "$HULL_WORKSPACE"; printf made > out; ln -s / root';
   const skill =
@@ -522,7 +370,7 @@ test.runIf(process.getuid?.() === 0)(
     const own = runner;
     runner = await startRunner({ uid: 65123 });
     try {
-      const session = new Session();
+      const session = new Session(() => runner, files);
       const close =
         "mkdir d e; echo a > d/f; chmod 400 d/f; chmod 500 d; echo b > e/g; chmod 0 e/g; chmod 0 e .";
       expect(told(await session.run(close))).toEqual(["write d/f", "write e/g"]);
@@ -570,7 +418,7 @@ test.runIf(process.getuid?.() === 0)(
     const own = runner;
     runner = await startRunner({ place });
     try {
-      const [first, second] = [new Session(), new Session()];
+      const [first, second] = [new Session(() => runner, files), new Session(() => runner, files)];
       await first.run("mkdir node_modules; echo big > node_modules/m; echo kept > f");
       expect((await first.run("ls")).stdout).toBe("f\nnode_modules\n");
       await second.run("true");
@@ -596,7 +444,7 @@ describe.runIf(process.getuid?.() === 0)(
     });
 
     test("write to the folder; new files are reported, and replaced by the runner", async () => {
-      const session = new Session();
+      const session = new Session(() => runner, files);
       session.put("d/f", "given");
       const script = "umask 077; printf ' more' >> d/f; mkdir own; printf x > own/private; chmod 500 own";
       expect(told(await session.run(script))).toEqual(["write d/f", "write own/private"]);
