@@ -58,7 +58,7 @@ export function matchSkills(
   workingFiles: readonly string[],
 ): Candidate[] {
   const keywords = keywordsOf(query);
-  const lower = query.toLowerCase();
+  const lower = query.normalize("NFC").toLowerCase();
   const scored = skills
     .filter((skill) => !skill.disable_model_invocation)
     .map((skill) => scoreOf(skill, keywords, lower, workingFiles))
@@ -73,7 +73,7 @@ function scoreOf(
   workingFiles: readonly string[],
 ): Candidate {
   const hits = hitsIn(skill.description, keywords) + hitsIn(skill.when_to_use, keywords);
-  const named = query.includes(skill.name.toLowerCase());
+  const named = query.includes(skill.name.normalize("NFC").toLowerCase());
   const paths = skill.paths.filter((glob) => globMatchesAny(glob, workingFiles)).length;
   const reasons = [
     ...(hits > 0 ? [counted(hits, "keyword hit")] : []),

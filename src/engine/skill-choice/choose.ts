@@ -63,7 +63,7 @@ export function chooseSkills(
   prompt: string,
   files: readonly string[],
 ): { active: string[]; candidates: Candidate[] } {
-  const text = prompt.toLowerCase();
+  const text = prompt.normalize("NFC").toLowerCase();
   const barred = skills.flatMap(({ name, user_invocable }, number) => {
     const calls = user_invocable === false ? (index.names[number]?.called ?? []) : [];
     return calls.some((form) => holds(text, form)) ? [name] : [];
@@ -183,7 +183,7 @@ interface Spellings {
 }
 
 function spellingsOf({ name, plugin }: Pick<AgentSkill, "name" | "plugin">): Spellings {
-  const own = name.toLowerCase();
+  const own = name.normalize("NFC").toLowerCase();
   const spoken = own.replaceAll(/[-_]/g, " ");
   return {
     alone: spoken.includes(" ") || isProperName(own),

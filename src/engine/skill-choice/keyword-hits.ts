@@ -12,6 +12,7 @@ export interface Keywords {
 
 const wordsOf = (text: string): string[] =>
   text
+    .normalize("NFC")
     .toLowerCase()
     .split(/[^\p{L}\p{N}]+/u)
     .filter((word) => word.length >= MIN_LENGTH);

@@ -74,7 +74,7 @@ const SAME = new Map([
  */
 export function significantWords(text: string, known: Map<string, readonly string[]> = new Map()): string[] {
   const words: string[] = [];
-  for (const written of text.match(WORD) ?? []) {
+  for (const written of writtenWords(text)) {
     const had = known.get(written);
     const own = had ?? wordsOf(written);
     if (had === undefined) known.set(written, own);
@@ -86,7 +86,7 @@ export function significantWords(text: string, known: Map<string, readonly strin
 
 /** Each of the words once. It reads each spelling once, so a long text costs little more than finding its spellings. */
 export function distinctWords(text: string): string[] {
-  const spellings = new Set(text.match(WORD));
+  const spellings = new Set(writtenWords(text));
   const words = new Set(Array.from(spellings).flatMap(wordsOf));
   if (meansWordFiles(text)) words.add("docx");
   return [...words];
@@ -95,6 +95,9 @@ export function distinctWords(text: string): string[] {
 /** Whether a text speaks of Word, the program: on its own it is a plain word. */
 const meansWordFiles = (text: string): boolean =>
   (text.includes("ord ") || text.includes("Word")) && WORD_FILES.some((form) => form.test(text));
+
+/** One word may be written in several forms of Unicode. */
+const writtenWords = (text: string): readonly string[] => text.normalize("NFC").match(WORD) ?? NONE;
 
 const WORD = /[\p{L}\p{N}][\p{L}\p{M}\p{N}]*(?:[-_'’][\p{L}\p{M}\p{N}]+)*/gu;
 const WORD_FILES = [

@@ -53,6 +53,16 @@ test("a word of Hindi is no set of its consonants, which every description has",
   expect(choice.candidates[0]?.name).toBe("mausam");
 });
 
+test("words are the same in each form of Unicode", () => {
+  const own = [skill("resumes", "Lebensläufe prüfen"), ...skills];
+  const asked = "Bitte Lebensläufe prüfen".normalize("NFD");
+  expect(chooseSkills(own, indexSkills(own), asked, []).candidates[0]?.name).toBe("resumes");
+  const named = [skill("lebensläufe", "Lists"), ...skills];
+  expect(chooseSkills(named, indexSkills(named), "/lebensläufe".normalize("NFD"), []).active).toEqual([
+    "lebensläufe",
+  ]);
+});
+
 test("the words of a name describe its purpose, however common they are", () => {
   const own = [
     skill("code-review", "Comments on changes, file by file"),
