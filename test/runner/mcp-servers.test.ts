@@ -152,7 +152,7 @@ describe("messages", () => {
     const server = await serve(["python3", "-c", script]);
     const answers = [await post(server.id, request(1)), await post(server.id, request(2))];
     expect((await server.end).status).toMatchObject({ cause: "output_too_large" });
-    // Over a slow run, the bridge also writes empty comments, which keep a connection open.
+    // To keep a connection open, the bridge also writes empty comments while a request waits.
     for (const answer of answers) expect((await answer.text()).replaceAll(":\n\n", "")).toBe("");
   });
 

@@ -1,5 +1,6 @@
 /** Which skill a prompt asks for, and what the list of skills says within its budget. */
 import { expect, test } from "vitest";
+import { matchSkills } from "../../../../src/engine/agent/skills.ts";
 import type { AgentSkill } from "../../../../src/engine/agent/spec.ts";
 import { chooseSkills, indexSkills } from "../../../../src/engine/skill-choice/choose.ts";
 import { significantWords, stemmed } from "../../../../src/engine/skill-choice/words.ts";
@@ -61,6 +62,14 @@ test("words are the same in each form of Unicode", () => {
   expect(chooseSkills(named, indexSkills(named), "/lebensläufe".normalize("NFD"), []).active).toEqual([
     "lebensläufe",
   ]);
+  for (const form of ["NFC", "NFD"]) {
+    const stored = skill("lebensläufe".normalize(form), "Käse");
+    expect(matchSkills([stored], "käse".normalize("NFD"), []), form).toHaveLength(1);
+    expect(matchSkills([stored], "lebensläufe".normalize("NFD"), []), form).toHaveLength(1);
+    expect(chooseSkills([stored], indexSkills([stored]), "/lebensläufe", []).active, form).toHaveLength(1);
+  }
+  const barred = [skill("käse", "Käse", { user_invocable: false })];
+  expect(chooseSkills(barred, indexSkills(barred), "/käse".normalize("NFD"), []).active).toEqual([]);
 });
 
 test("the words of a name describe its purpose, however common they are", () => {
