@@ -1,5 +1,5 @@
 /** A skill that is run itself: the text for its model, and the files that the model may read. */
-import { ownText, resources } from "../engine/agent/skill-text.ts";
+import { hasCommands, ownText, resources } from "../engine/agent/skill-text.ts";
 import type { AgentSkill } from "../engine/agent/spec.ts";
 import { instructionFiles } from "../skill/file-text.ts";
 import type { SkillRecord } from "../skill/manifest.ts";
@@ -34,6 +34,10 @@ interface OwnReader {
   /** All skills of the run. */
   skills: readonly AgentSkill[];
 }
+
+/** A skill that is run itself, with what the commands in its text need. @param given what it was called with */
+export const calledWith = (skill: AgentSkill, given: string): AgentSkill =>
+  given !== "" && hasCommands(skill) ? { ...skill, arguments: given } : skill;
 
 /**
  * The system text of a skill that is run itself. `$1` and the like stand for words of the input only if the text also

@@ -31,8 +31,27 @@ const { hull, fake } = await commonHull({
     "---\nname: chart\ndescription: Draws charts\noutput: file\nworkspace_tools: true\nmax_tool_rounds: 10\n---\nDraw.\n",
   "facts/SKILL.md":
     "---\nname: facts\ndescription: Tells facts\nallowed-tools: Bash(echo:*)\n---\nThe sum is !`echo 40 2`. Not this: !`rm -rf x` with [rm].\n",
+  "quotes/SKILL.md": `---
+name: quotes
+description: Quotes what it is given
+workspace_tools: true
+---
+All: !\`echo "<$ARGUMENTS>" '$1' $0, \${1:-none} \${7:-none} "$ARGUMENTS[1]"\`.
+Note: !\`cat "\${CLAUDE_SKILL_DIR}/note.md"\`
+
+\`\`\`!
+echo block $0
+echo of two
+\`\`\`
+
+\`\`\`markdown
+So others write it: !\`rm -rf $1\`
+\`\`\`
+`,
+  "quotes/note.md": "costs $1\n",
+  "sums/note.md": "Of two.\n",
   "sums/SKILL.md":
-    "---\nname: sums\ndescription: Tells sums\nallowed-tools: Bash(echo:*)\n---\nThe sum is !`echo 40 2`.\nFirst: $ARGUMENTS[0], all: $ARGUMENTS. In {baseDir}, beside ~/.claude/skills/pdf.\n",
+    "---\nname: sums\ndescription: Tells sums\nallowed-tools: Bash(echo:*), Bash(cat ${CLAUDE_SKILL_DIR}/*)\n---\nThe sum is !`echo 40 2`. !`cat ${CLAUDE_SKILL_DIR}/note.md`\nFirst: $ARGUMENTS[0], all: $ARGUMENTS. In {baseDir}, beside ~/.claude/skills/pdf.\n",
 });
 
 interface Call {
@@ -318,7 +337,7 @@ test("R3: a skill with allowed-tools: Read has a client's tool together with the
 test("R15: commands in a published skill's text run before it is shown, where Bash needs no approval", async () => {
   const run = await inSession({ skills: ["sums", "pdf"], ...ASKED }, [{ text: "Done." }], "/sums one two");
   expect((await run.settled()).status).toBe("done");
-  expect(last()).toContain("The sum is 40 2.");
+  expect(last()).toContain("The sum is 40 2. Of two.");
   expect(last()).toMatch(
     /First: one, all: one two\. In \/\S+\/skills\/[0-9a-f]{16}\/sums, beside \/\S+\/pdf\./,
   );
@@ -326,6 +345,27 @@ test("R15: commands in a published skill's text run before it is shown, where Ba
   expect((await other.settled()).status).toBe("done");
   expect(last()).toContain("!`echo 40 2`");
   expect(last()).toContain("were not run");
+});
+
+test("commands in a skill's text get what it was called with, never as commands; blocks run, examples do not", async () => {
+  const given = 'one "two words" $(echo x); echo y';
+  const shown = [
+    `All: <${given}> $1 one, two words none two words.`,
+    "Note: costs $1",
+    "",
+    "block one",
+    "of two",
+    "",
+    "```markdown",
+    "So others write it: !`rm -rf two words`",
+  ];
+  const run = await inSession({ skills: ["quotes"] }, [{ text: "Done." }], `/quotes ${given}`);
+  expect((await run.settled()).status).toBe("done");
+  expect(last()).toContain(JSON.stringify(shown.join("\n")).slice(1, -1));
+  const own = await inSession({ skill: "quotes" }, [{ text: "Done." }], given);
+  expect((await own.settled()).status).toBe("done");
+  expect(last()).toContain(JSON.stringify(shown.join("\n")).slice(1, -1));
+  expect(last()).not.toContain("were not run");
 });
 
 test("skills of a run are sibling folders: a path from one leads to another", async () => {

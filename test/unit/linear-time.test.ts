@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { applyAgentRecord } from "../../src/engine/agent/apply.ts";
 import { messagesOf, settledBy } from "../../src/engine/agent/entries.ts";
 import { skipped } from "../../src/engine/agent/loop-detection.ts";
+import { commandsOf } from "../../src/engine/agent/skill-text.ts";
 import { matchSkills, scopedTools } from "../../src/engine/agent/skills.ts";
 import { type AgentState, EMPTY_SESSION } from "../../src/engine/agent/state.ts";
 import { updatedLedger } from "../../src/engine/agent/task-ledger.ts";
@@ -50,6 +51,7 @@ const missing = (text: string): string | undefined => {
   reportMissing(findings, text);
   return findings.list[0]?.code;
 };
+const commandsIn = (prompt: string): number => commandsOf(skill("s", { prompt }), []).length;
 const blanks = `a${" ".repeat(MANY)}b`;
 const hooks = (text: string) =>
   uploadFault({ path: "hooks.js", mode: 0o644, bytes: new TextEncoder().encode(text) });
@@ -182,6 +184,11 @@ test.each<[string, () => unknown, unknown]>([
   ["slashes of a watched path", () => isWatched({ watch_paths: [`${"/".repeat(MANY)}a`] }, "a"), false],
   ["dots of a host", () => hostFault(new URL(`http://${".".repeat(MANY)}a/`), null), null],
   ["quotes of allowed-tools", () => splitAllowedTools([`a${'"'.repeat(MANY)}b`]).length, 1],
+  ["marks of commands in a skill's text", () => commandsIn("!`".repeat(MANY)), 1],
+  ["open blocks of commands", () => commandsIn("```!\n".repeat(MANY)), 0],
+  ["open blocks of Markdown", () => commandsIn("```md\n".repeat(MANY)), 0],
+  ["backticks of a block of Markdown", () => commandsIn(`${"`".repeat(MANY)}\n`.repeat(2)), 0],
+  ["blanks of a block of commands", () => commandsIn(`\`\`\`!\n${" ".repeat(MANY)}`.repeat(2)), 0],
   ["blanks of allowed-tools", () => splitAllowedTools([blanks]), ["a", "b"]],
   ["open parentheses of a skill's scope", () => left("(".repeat(MANY)), 1],
   ["open parentheses of allowed-tools", () => splitAllowedTools(["a( ".repeat(MANY)]).length, MANY],

@@ -31,8 +31,11 @@ export function afterInvocation(
   const hook = run.active.includes(name) ? null : (skill?.on_activate ?? null);
   const changed = afterActivation(state, run, name, record.arguments);
   const skillHooks = hook === null ? run.skillHooks : [...run.skillHooks, hook];
+  // Its commands run again, with these arguments.
+  const { [name]: _, ...outputs } = state.outputs ?? {};
   return {
     ...changed.state,
+    ...(state.outputs === undefined ? {} : { outputs }),
     visible: withoutPrefix(state.visible, record),
     run: { ...changed.run, skillHooks },
   };

@@ -3,9 +3,9 @@
 import { objectOf } from "../../skill/json.ts";
 import type { Json } from "../../skill/manifest.ts";
 import { approvedBeforehand } from "../workspace-tools/approved.ts";
-import { skillOutputs } from "./known-skills.ts";
+import { knownSkill, skillOutputs } from "./known-skills.ts";
 import { judgeCall } from "./policy.ts";
-import { commandsOf } from "./skill-text.ts";
+import { commandsOf, skillsOf } from "./skill-text.ts";
 import type { AgentSkill, AgentSpec } from "./spec.ts";
 import { type AgentState, effects, type RunState } from "./state.ts";
 import type { AgentStep } from "./step.ts";
@@ -16,14 +16,18 @@ const MARK = "!";
 /** The commands of a skill that must run before its text is shown; `null`: there are none, or they have run. */
 export function dueCommands(state: AgentState, run: RunState, skill: AgentSkill): AgentStep | null {
   if (skillOutputs(state, skill.name) !== undefined) return null;
-  const commands = commandsOf(skill);
+  const commands = commandsOf(skill, skillsOf(run.spec));
   if (commands.length === 0 || !commands.every((command) => mayRun(run.spec, skill, command))) return null;
   return {
     type: "call_hook",
     effect: effects.skillCommands(run.iterations - 1, skill.name),
     hook: `${MARK}${skill.name}`,
     purpose: "skill_commands",
-    payload: { skill: skill.name, commands: [...commands] },
+    payload: {
+      skill: skill.name,
+      commands,
+      arguments: skill.arguments ?? knownSkill(state, skill.name)?.arguments ?? "",
+    },
   };
 }
 

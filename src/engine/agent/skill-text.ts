@@ -1,5 +1,6 @@
 /** How models see skills' instructions. Pure. */
 import { memo } from "../../memo.ts";
+import { own } from "../../skill/json.ts";
 import { byteOrder } from "../../skill/path.ts";
 import { escaped } from "../skill-choice/catalog.ts";
 import type { AgentSkill, AgentSpec } from "./spec.ts";
@@ -20,7 +21,7 @@ export interface Reader {
   arguments: string;
   /** All skills of the run, whose folders texts may name. Absent: only the skill itself. */
   skills?: readonly AgentSkill[];
-  /** The output of commands in the text, by command. Absent: none ran. */
+  /** The output of commands in the text, by command as `commandsOf` names it. Absent: none ran. */
   outputs?: { [command: string]: string };
   /** Leaves the commands in the text, since `ownSystem` inserts their output. */
   later?: true;
@@ -32,7 +33,7 @@ type Shown = Pick<AgentSkill, "name" | "prompt" | "files" | "dir" | "plugin_dir"
 /**
  * A skill's instructions with all placeholders filled in. `$0` and the like stand for arguments only if there are any,
  * and if they are not prices, such as `$2.50` or `$5M`; otherwise they belong to the shell. A second `$` keeps what
- * follows as it is.
+ * follows as it is. In a command that ran or is still to run, the shell fills them in.
  */
 export function instructions(skill: Shown, reader: Reader): string {
   const { prompt, dir, plugin_dir } = skill;
@@ -42,27 +43,28 @@ export function instructions(skill: Shown, reader: Reader): string {
     ["SKILL_DIR", folder],
     ["SESSION_ID", reader.session_id ?? ""],
   ]);
-  const filled = withOutputs(prompt, reader.outputs).replace(
-    /\$(\$?)(?:(ARGUMENTS\b)(?:\[(\d+)\])?|(\d+)(?![.,]?\d|\w)|\{(?:HULL|HARN)_(SKILL_DIR|SESSION_ID)\})/g,
-    (
-      found,
-      kept: string,
-      all: string | undefined,
-      nth: string | undefined,
-      digits: string | undefined,
-      variable: string | undefined,
-    ) => {
-      if (kept !== "") return found.slice(1);
-      if (nth !== undefined) return words[Number(nth)] ?? "";
-      if (all !== undefined) return reader.arguments;
-      if (digits === undefined) return values.get(variable ?? "") ?? "";
-      const word = words[Number(digits)];
-      // No text asks for so many words: `$30` is a price.
-      const price = word === undefined && digits.length > 1;
-      return words.length === 0 || price ? found : (word ?? "");
-    },
-  );
-  return withFolders(filled, dir, plugin_dir, reader.skills ?? []);
+  const pattern =
+    /\$(\$?)(?:(ARGUMENTS\b)(?:\[(\d+)\])?|(\d+)(?![.,]?\d|\w)|\{(?:HULL|HARN)_(SKILL_DIR|SESSION_ID)\})/g;
+  const filled = (
+    found: string,
+    kept: string,
+    all: string | undefined,
+    nth: string | undefined,
+    digits: string | undefined,
+    variable: string | undefined,
+  ): string => {
+    if (kept !== "") return found.slice(1);
+    if (nth !== undefined) return words[Number(nth)] ?? "";
+    if (all !== undefined) return reader.arguments;
+    if (digits === undefined) return values.get(variable ?? "") ?? "";
+    const word = words[Number(digits)];
+    // No text asks for so many words: `$30` is a price.
+    const price = word === undefined && digits.length > 1;
+    return words.length === 0 || price ? found : (word ?? "");
+  };
+  const fill = (text: string): string => text.replace(pattern, filled);
+  const placed = withFolders(prompt, dir, plugin_dir, reader.skills ?? []);
+  return withOutputs(placed, reader.outputs, fill, reader.later === true ? String : fill);
 }
 
 /** Ways in which the texts of several clients name the skill's own folder. */
@@ -87,36 +89,66 @@ function withFolders(
   const dirs = new Map(
     skills.flatMap(({ name, dir: other }) => (other === undefined ? [] : [[name, other]])),
   );
-  const own = dir === undefined ? text : text.replace(OWN_FOLDER, () => dir);
-  const all = plugin === undefined ? own : own.replace(PLUGIN_FOLDER, () => plugin);
+  const near = dir === undefined ? text : text.replace(OWN_FOLDER, () => dir);
+  const all = plugin === undefined ? near : near.replace(PLUGIN_FOLDER, () => plugin);
   return all.replace(CLIENT_FOLDERS, (found, name: string) => dirs.get(name) ?? found);
 }
 
 /** Splits words as a shell does: quotes keep words together. */
-function wordsOf(given: string): string[] {
+export function wordsOf(given: string): string[] {
   return Array.from(given.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g), ([, double, single, plain]) =>
     String(double ?? single ?? plain),
   );
 }
 
-/** A command in a text that its output replaces: its mark, a backtick, the command, a backtick. */
-const COMMAND = /(?<![\w`$\\])!`([^`\n]+)`/g;
+/**
+ * A command in a text that its output replaces: a mark, a backtick, the command, a backtick; or a fenced block with the
+ * mark. A fenced block of Markdown only shows how others write such commands.
+ */
+const COMMAND =
+  /^[ \t]*(`{3,}|~{3,})(?:markdown|md)\b.*\n(?:(?![ \t]*\1[ \t]*$).*\n)*|(?<![\w`$\\])!`([^`\n]+)`|^[ \t]*```!(?:bash|sh)?[ \t]*\n((?:(?![ \t]*```).*\n)+)[ \t]*```[ \t]*$/gm;
 
-/** The commands in a skill's text. */
-export const commandsOf = memo(({ prompt }: Pick<AgentSkill, "prompt">): readonly string[] => [
-  ...new Set(Array.from(prompt.matchAll(COMMAND), ([, command = ""]) => command)),
-]);
+/** The command that a match of `COMMAND` holds; `null`: it is a block of Markdown. */
+const commandIn = ([, , inline, block]: RegExpExecArray): string | null => inline ?? block?.trim() ?? null;
 
-function withOutputs(prompt: string, outputs: Reader["outputs"]): string {
-  if (outputs === undefined) return prompt;
-  return prompt.replace(COMMAND, (found, command: string) =>
-    Object.hasOwn(outputs, command) ? (outputs[command] ?? "") : found,
-  );
+/** Whether a skill's text has commands. */
+export const hasCommands = memo(({ prompt }: Pick<AgentSkill, "prompt">): boolean =>
+  prompt.matchAll(COMMAND).some((found) => commandIn(found) !== null),
+);
+
+/** The commands in a skill's text, with its folders filled in. @param skills all skills of the run */
+export function commandsOf(skill: Shown, skills: readonly AgentSkill[]): string[] {
+  if (!hasCommands(skill)) return [];
+  const text = withFolders(skill.prompt, skill.dir, skill.plugin_dir, skills);
+  return [...new Set(Array.from(text.matchAll(COMMAND), (found) => commandIn(found) ?? []).flat())];
+}
+
+/**
+ * The text with the outputs of its commands.
+ * @param fill what to do with the text around them
+ * @param fillCommand what to do with a command that did not run
+ */
+function withOutputs(
+  text: string,
+  outputs: Reader["outputs"],
+  fill: (text: string) => string,
+  fillCommand = fill,
+): string {
+  let shown = "";
+  let at = 0;
+  for (const found of text.matchAll(COMMAND)) {
+    const command = commandIn(found);
+    if (command === null) continue;
+    const output = own(outputs ?? {}, command) ?? fillCommand(found[0]);
+    shown += fill(text.slice(at, found.index)) + output;
+    at = found.index + found[0].length;
+  }
+  return shown + fill(text.slice(at));
 }
 
 /** The text for commands that did not run. */
 const NOT_RUN =
-  "Commands of the form !`...` in the text above were not run: their output is not in the text. Run them yourself where you may.";
+  "Commands of the form !`...` or ```! in the text above were not run: their output is not in the text. Run them yourself where you may.";
 
 /** The text that adds a skill to the conversation. @param again the conversation has an earlier version of it */
 export function activation(skill: AgentSkill, reader: Reader, again: boolean): string {
@@ -132,7 +164,7 @@ export function activation(skill: AgentSkill, reader: Reader, again: boolean): s
 export function ownText(skill: Shown, reader: Reader): string[] {
   const open =
     reader.later !== true &&
-    commandsOf(skill).some((command) => !Object.hasOwn(reader.outputs ?? {}, command));
+    commandsOf(skill, reader.skills ?? []).some((command) => !Object.hasOwn(reader.outputs ?? {}, command));
   return [
     ...(skill.dir === undefined ? [] : [`Base directory for this skill: ${skill.dir}\n`]),
     instructions(skill, reader),
@@ -141,9 +173,9 @@ export function ownText(skill: Shown, reader: Reader): string[] {
 }
 
 /** The system text of a run that is a skill, with the outputs of its commands. */
-export function ownSystem(system: string, own: AgentSkill | undefined, outputs: Reader["outputs"]): string {
-  if (own === undefined || commandsOf(own).length === 0) return system;
-  return outputs === undefined ? `${system}\n\n[hull: ${NOT_RUN}]` : withOutputs(system, outputs);
+export function ownSystem(system: string, skill: AgentSkill | undefined, outputs: Reader["outputs"]): string {
+  if (skill === undefined || !hasCommands(skill)) return system;
+  return outputs === undefined ? `${system}\n\n[hull: ${NOT_RUN}]` : withOutputs(system, outputs, String);
 }
 
 /** The first line of a text with a skill's instructions. */

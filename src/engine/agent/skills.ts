@@ -18,7 +18,7 @@ import { brokenConstraint } from "./policy.ts";
 import type { AgentRecordBody } from "./records.ts";
 import { allTools } from "./session-tools.ts";
 import { invocationIn, skillCalled } from "./skill-prefix.ts";
-import { activation, activeAlready, brings, listedSkills, type Reader } from "./skill-text.ts";
+import { activation, activeAlready, brings, listedSkills, type Reader, skillsOf } from "./skill-text.ts";
 import type { AgentSkill, AgentSpec, AgentTool } from "./spec.ts";
 import { type AgentState, effects, isInForce, type RunState } from "./state.ts";
 import { type AgentStep, askHook } from "./step.ts";
@@ -240,7 +240,7 @@ function readerOf(state: AgentState, spec: AgentSpec, { name }: AgentSkill, give
   return {
     session_id: spec.session_id,
     arguments: given,
-    skills: spec.skills,
+    skills: skillsOf(spec),
     ...(own === undefined ? {} : { outputs: own }),
   };
 }

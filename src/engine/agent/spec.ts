@@ -88,6 +88,8 @@ export interface AgentSkill {
   max_tool_rounds?: number;
   /** Entries of `allowed-tools` that approve calls while the skill is active. Absent: none. */
   approved_tools?: string[];
+  /** What the run's own skill was called with, for the commands in its text. Absent: nothing, or it has no commands. */
+  arguments?: string;
 }
 
 /** What happens around calls of the tools that a glob names. Values are hook references; `null`: none. */

@@ -37,8 +37,11 @@ const RESERVED = new Set(
     " ",
   ),
 );
-/** Variables that contain words of the text itself, as `$_` contains the previous command's last one. */
-const FROM_TEXT = /^\$\{?#?(?:[^A-Za-z{]|BASH)/;
+/**
+ * Variables that contain words of the text itself, as `$_` contains the previous command's last one, or of the caller of
+ * a skill.
+ */
+const FROM_TEXT = /^\$\{?#?(?:[^A-Za-z{]|BASH|ARGUMENTS\b)/;
 const MAX_LENGTH = 20_000;
 const MAX_DEPTH = 10;
 

@@ -50,6 +50,7 @@ import { grantsOf, processSettings } from "../variables.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
 import { toolWorkspace } from "../workspace/transfer.ts";
 import { WorkspaceTools } from "../workspace-tools/call.ts";
+import { withArguments } from "../workspace-tools/variables.ts";
 import { runDynamicTool } from "./define-tool.ts";
 import { earlierMockCalls } from "./earlier-calls.ts";
 import { attemptOf, executionIdOf } from "./execution-id.ts";
@@ -455,7 +456,7 @@ async function skillCommands(
   signal: AbortSignal,
 ): Promise<Json> {
   const { context, workspace, spec, own } = options;
-  const { skill, commands } = objectOf(payload);
+  const { skill, commands, arguments: given } = objectOf(payload);
   if (workspace === null || !Array.isArray(commands)) return {};
   await context.beforeEffects();
   const tools = new WorkspaceTools({
@@ -469,7 +470,7 @@ async function skillCommands(
   for (const [index, command] of commands.entries()) {
     const id = `${spec.run_id}-${effect}-${index}`;
     outputs[String(command)] = await tools
-      .output(String(command), String(skill), id, signal)
+      .output(withArguments(String(command), String(given)), String(skill), id, signal)
       .catch((error: unknown) => {
         if (signal.aborted || !isForModel(error)) throw error;
         return `[hull: not run: ${error.message}]`;

@@ -22,7 +22,7 @@ import type { RunRequest } from "../../session/conversation/rpc.ts";
 import { defined } from "../../skill/json.ts";
 import type { JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
-import { ownFiles, ownInstructions } from "../own-skill.ts";
+import { calledWith, ownFiles, ownInstructions } from "../own-skill.ts";
 import { readToolConfigs } from "../tool-config.ts";
 import { listedInShell } from "../whole-skills.ts";
 import { daemonOptions, resumedFrom } from "./daemon-options.ts";
@@ -190,9 +190,10 @@ export async function checkedRun(
   const inShell = new Set(
     named.flatMap(({ record, hidden }) => (hidden === "in its folder" ? [record.manifest.slug] : [])),
   );
+  const toSkill = input.arguments ?? input.prompt ?? "";
   const { own_skill, ...folders } = skillsWithFolders(context, session_id, {
     skills: found.skills,
-    own: request.own_skill,
+    own: request.own_skill === null ? null : calledWith(request.own_skill, toSkill),
     tools: files || inShell.size > 0,
   });
   const stated = roundsOfSkill(options, served);
@@ -206,10 +207,7 @@ export async function checkedRun(
       session_id,
       system: joined([
         said.system,
-        instructionsOf(own_skill, folders.skills, {
-          session_id,
-          input: input.arguments ?? input.prompt ?? "",
-        }),
+        instructionsOf(own_skill, folders.skills, { session_id, input: toSkill }),
         input.instructions ?? "",
         listedInShell(folders.skills.filter(({ name }) => inShell.has(name))),
       ]),

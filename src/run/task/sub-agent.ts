@@ -18,7 +18,7 @@ import { objectOf, textOf, textsIn } from "../../skill/json.ts";
 import { SUB_AGENT } from "../../skill/tool-names.ts";
 import type { RunContext } from "../context.ts";
 import { eventOf, type RunEvent } from "../events.ts";
-import { ownInstructions } from "../own-skill.ts";
+import { calledWith, ownInstructions } from "../own-skill.ts";
 import { type SessionClient, sessionClient } from "../session-client.ts";
 import { type ChildTask, childSpec } from "./child-spec.ts";
 import type { TaskHandle, TaskSettings } from "./handle.ts";
@@ -84,7 +84,7 @@ function childAsked({ call, forked }: PlannedCall, { session_id, skills }: Agent
   if (forked !== undefined) {
     const { skill, task } = forked;
     const system = ownInstructions(skill, { session_id, input: task, skills });
-    return { name: skill.name, task, system, allowed: null, skill };
+    return { name: skill.name, task, system, allowed: null, skill: calledWith(skill, task) };
   }
   const { task, name, instructions, tools } = call.arguments ?? {};
   if (typeof task !== "string" || task.trim() === "") return null;

@@ -1,6 +1,8 @@
 /** Skills that messages name, placeholders in their text, and their files. */
 import { describe, expect, test } from "vitest";
 import { instructions } from "../../../../src/engine/agent/skill-text.ts";
+import { workspaceTools } from "../../../../src/engine/workspace-tools/definitions.ts";
+import { objectOf } from "../../../../src/skill/json.ts";
 import { goOn, offered, play, SPEC, says, skill, tool, toolTexts, userTexts } from "./harness.ts";
 
 describe("messages that begin with a skill's name", () => {
@@ -103,6 +105,47 @@ test.each([
 ])("%s in a body is the skill's folder", (spelling) => {
   const own = skill("s", { prompt: `Run ${spelling}/a.py.`, dir: "/skills/k/s" });
   expect(instructions(own, { session_id: null, arguments: "", skills: [own] })).toBe("Run /skills/k/s/a.py.");
+});
+
+test("a command that did not run is filled in like the text around it, and an output stays as it is", () => {
+  const prompt = "$0: !`cat {baseDir}/$0`, !`echo $0`\n```!\necho $0\n```\n~~~md\n!`echo $0`\n~~~";
+  const shown = (outputs: { [command: string]: string }, later?: true) =>
+    instructions(skill("s", { prompt, dir: "/k/s" }), {
+      session_id: null,
+      arguments: "a",
+      outputs,
+      ...(later === undefined ? {} : { later }),
+    });
+  expect(shown({ "echo $0": "$0" })).toBe("a: !`cat /k/s/a`, $0\n$0\n~~~md\n!`echo a`\n~~~");
+  expect(shown({}, true)).toBe("a: !`cat /k/s/$0`, !`echo $0`\n```!\necho $0\n```\n~~~md\n!`echo a`\n~~~");
+});
+
+test("whoever calls a skill again gets the output of its commands for these words", async () => {
+  const { requests } = await play({
+    spec: {
+      skills: [skill("my-skill", { prompt: "Look: !`cat $0`" })],
+      tools: [tool("t"), ...workspaceTools(["Bash"], [])],
+      prompt: says("/my-skill one"),
+    },
+    replies: [{ calls: [["t", {}]] }, "ok"],
+    hooks: { "!my-skill": (payload) => ({ "cat $0": `of ${objectOf(payload).arguments}` }) },
+    incoming: {
+      1: [
+        {
+          v: 1,
+          at: 1,
+          type: "message_received",
+          run: "run_1",
+          delivery: "finish_step",
+          message: { role: "user", content: [{ type: "text", text: "/my-skill two" }] },
+        },
+      ],
+    },
+  });
+  expect(requests.map(({ system }) => /Look: .*/.exec(system)?.[0])).toEqual([
+    "Look: of one",
+    "Look: of two",
+  ]);
 });
 
 describe("read_skill_resource", () => {

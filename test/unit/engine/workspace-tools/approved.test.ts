@@ -185,6 +185,8 @@ test.each([
   ['find . "-$(find . -printf delete)"', "find", "the end of an option that a substitution prints"],
   ["find . x`find . -printf ' -delete'`", "find", "a substitution that makes several words"],
   ["find -delet -exe; find . $_", "find", "the last word of the command before"],
+  ["find $ARGUMENTS", "find", "what the caller of a skill says"],
+  ["find . ${ARGUMENTS}", "find", "the same in braces"],
   ["find $BASH_EXECUTION_STRING # . -exec rm x ;", "find", "the text of the commands themselves"],
   ["printf -v X -- -exec; find . $X rm x ';'", "find:*), Bash(printf", "a variable that printf sets"],
   ["export PAGER=evil; git log", "git:*), Bash(export", "a variable that export sets"],
