@@ -20,9 +20,9 @@ import { isWithin, statOf } from "./file-system.ts";
 import { isSkill } from "./is-skill.ts";
 import { listFiles } from "./list-files.ts";
 import { mapLimited } from "./map-limited.ts";
-import { missingServers } from "./missing-servers.ts";
 import { openapiOf } from "./openapi.ts";
 import { layersOf, type Packages, readPackages } from "./packages.ts";
+import { pluginFindings } from "./plugin-findings.ts";
 import { type RootedDiagnostic, scanRoots } from "./roots.ts";
 import type { RootScan } from "./scan.ts";
 import { layerFindings, settingFindings } from "./setting-findings.ts";
@@ -137,7 +137,7 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
   const { provided } = surroundings.models.terms;
   if (provided !== undefined) {
     const models = all.flatMap(({ folder, skill }) => (skill?.manifest.llm === undefined ? [] : [folder]));
-    diagnostics.push(...missingServers(models, provided.mcp_servers));
+    diagnostics.push(...pluginFindings(models, provided.mcp_servers));
   }
   diagnostics.push(...foundInSettings(served, all, surroundings, options));
   const { strict = false } = options;

@@ -317,7 +317,7 @@ test("a link to a file of the plugin brings the plugin's folder, also where the 
   expect(await folders(await build(dir, cache))).toEqual([false, true, false, true, true, false]);
 });
 
-test("a plugin's .mcp.json and mcpServers name the servers that its skills expect; hull.toml has them or a finding says so", async () => {
+test("a finding names what Hull does not serve of a plugin, and the MCP servers that its skills expect and hull.toml lacks", async () => {
   const project = folder({
     ".claude-plugin/marketplace.json": JSON.stringify({
       plugins: [
@@ -329,6 +329,8 @@ test("a plugin's .mcp.json and mcpServers name the servers that its skills expec
       '\uFEFF{"mcpServers": {"Google Calendar": {"type": "http", "url": ""}, "shop": {}, "1password": 7}}',
     "sales/skills/pipeline/SKILL.md": skillText("Pipeline"),
     "sales/skills/forecast/SKILL.md": skillText("Forecast"),
+    "sales/commands/quote.md": "Quote $1.",
+    "sales/hooks/hooks.json": "{}",
     "docs/servers.json": '{"pages": {"command": "npx"}}',
     "docs/.mcp.json": "{",
     "docs/skills/writer/SKILL.md": skillText("Writer"),
@@ -344,15 +346,18 @@ test("a plugin's .mcp.json and mcpServers name the servers that its skills expec
     ["pages"],
     undefined,
   ]);
-  const found = ({ diagnostics }: BuildResult) =>
+  const found = ({ diagnostics }: BuildResult, wanted = "plugin_mcp_servers") =>
     diagnostics.flatMap(({ diagnostic: { code, file, message, hint } }) =>
-      code === "plugin_mcp_servers" ? [`${file}: ${message} ${hint}`] : [],
+      code === wanted ? [`${file}: ${message} ${hint}`] : [],
     );
   expect(found(result)).toEqual([
     expect.stringMatching(/^docs\/\.mcp\.json: The plugin docs expects .*: pages\. .* into mcp_servers /),
     expect.stringMatching(
       /^sales\/\.mcp\.json: The plugin sales expects .*: crm, google-calendar\. .*\[mcp\.servers\.crm\] with url = "https:\/\/crm\.example\/mcp"/,
     ),
+  ]);
+  expect(found(result, "plugin_parts")).toEqual([
+    expect.stringMatching(/^sales\/commands: .* of the plugin sales, but not its commands, hooks\. /),
   ]);
   const all = { ...PROVIDED, mcp_servers: ["crm", "google_calendar", "shop", "pages"] };
   expect(found(await buildWith(project, { terms: { ...TERMS, provided: all }, cache }, [project]))).toEqual(

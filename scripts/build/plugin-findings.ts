@@ -1,17 +1,22 @@
-/** Plugins whose skills lack MCP servers, since hull.toml does not have them. */
+/** What Hull does not serve of plugins, or what their skills lack. */
 import { join, relative, sep } from "node:path";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
 import { toolPrefix } from "../../src/skill/mcp-servers.ts";
+import { statOf } from "./file-system.ts";
 import { type ExpectedServer, SERVERS_FILE } from "./plugin-servers.ts";
 import type { Plugin } from "./plugins.ts";
 import type { RootedDiagnostic } from "./roots.ts";
 import type { SkillFolder } from "./skill-folder.ts";
 
+/** Folders and files of a plugin for other clients. */
+const PARTS = { commands: "commands", agents: "agents", hooks: "hooks/hooks.json" };
+
 /**
- * One finding for each plugin of these skills that expects servers which hull.toml does not have.
+ * For each plugin of these skills: one finding if it has parts that Hull does not serve, one if it expects MCP servers
+ * that hull.toml does not have.
  * @param known names of the servers of hull.toml
  */
-export function missingServers(
+export function pluginFindings(
   folders: readonly SkillFolder[],
   known: readonly string[],
 ): RootedDiagnostic[] {
@@ -21,10 +26,30 @@ export function missingServers(
     if (plugin !== undefined) plugins.set(plugin.path, { root, plugin });
   return [...plugins.values()].flatMap(({ root, plugin }): RootedDiagnostic[] => {
     const missing = plugin.servers.filter(({ name }) => !has.has(toolPrefix(name)));
-    if (missing.length === 0) return [];
-    const file = relative(root, join(plugin.path, SERVERS_FILE)).split(sep).join("/");
-    return [{ root, diagnostic: missingOf(plugin, missing, file) }];
+    const parts = Object.entries(PARTS).filter(([, path]) => statOf(join(plugin.path, path)) !== null);
+    const at = (path: string): string => relative(root, join(plugin.path, path)).split(sep).join("/");
+    return [
+      ...parts.slice(0, 1).map(([, first]) =>
+        unserved(
+          plugin,
+          parts.map(([part]) => part),
+          at(first),
+        ),
+      ),
+      ...(missing.length === 0 ? [] : [missingOf(plugin, missing, at(SERVERS_FILE))]),
+    ].map((diagnostic) => ({ root, diagnostic }));
   });
+}
+
+function unserved({ name }: Plugin, parts: readonly string[], file: string): Diagnostic {
+  return {
+    level: "info",
+    code: "plugin_parts",
+    skill: "",
+    file,
+    message: `Hull serves the skills of the plugin ${name}, but not its ${parts.join(", ")}.`,
+    hint: "Make a skill of a command or agent that you want: a folder with its text as SKILL.md. For hooks, write hooks.ts next to SKILL.md.",
+  };
 }
 
 function missingOf({ name }: Plugin, missing: readonly ExpectedServer[], file: string): Diagnostic {
