@@ -3,7 +3,7 @@
  * that the skills have there, so that a path from one skill to another works. Processes with a uid of their own cannot
  * change the files. If one with the runner's uid changes them, the runner restores them before the next run.
  */
-import { chmod, copyFile, link, mkdir, readdir, rename, stat } from "node:fs/promises";
+import { chmod, copyFile, link, mkdir, readdir, readlink, rename, stat, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { ExecutionSpec } from "../src/tool/protocol.ts";
 import { type Bundles, stateOf } from "./bundles.ts";
@@ -135,6 +135,7 @@ export class SkillFolders {
     for (const entry of await readdir(from, { withFileTypes: true })) {
       const [source, target] = [join(from, entry.name), join(to, entry.name)];
       if (entry.isDirectory()) await this.#copy(source, target);
+      else if (entry.isSymbolicLink()) await symlink(await readlink(source), target);
       // With the runner's own uid, a process could change the bundle through a link, so its files are copied.
       else if (this.#group === null) {
         await copyFile(source, target);

@@ -167,7 +167,8 @@ def run(script, rest):
     result = fcntl.fcntl(3, fcntl.F_DUPFD_CLOEXEC, 64)
     os.close(3)
     sys.argv = [script] + rest
-    folder = os.path.dirname(script)
+    # As Python does for a program: the modules beside the file to which a link leads.
+    folder = os.path.dirname(os.path.realpath(script))
     sys.path.insert(0, folder)
     try:
         forget_shadowed(folder)

@@ -1,6 +1,6 @@
 /** Lists the files of a skill folder that Hull bundles, with findings about the others. It never changes the folder. */
 import { type Dirent, existsSync, lstatSync, statSync } from "node:fs";
-import { basename, join } from "node:path";
+import { basename, join, relative, sep } from "node:path";
 import { utf8Length } from "../../src/bytes.ts";
 import { firstOf } from "../../src/cut.ts";
 import { type IgnoreLevel, isIgnored, parseIgnore } from "../../src/skill/ignore.ts";
@@ -29,8 +29,11 @@ export function listFiles(
   const diagnostics: Diagnostic[] = [];
   const top = readFolder(folder.path) ?? [];
   const skillFile = basename(folder.file);
-  const inFolder = [realPath(folder.path) ?? folder.path];
+  const base = realPath(folder.path) ?? folder.path;
+  const inFolder = [base];
   const levels = ignoreLevels(folder, rootContext, top);
+  /** How many of the folders around an entry are links. */
+  let linked = 0;
 
   /** @param above the parent folders, and itself last */
   const visit = (entries: readonly Dirent[], prefix: string, above: readonly string[]): void => {
@@ -59,7 +62,9 @@ export function listFiles(
       const message = `${path} is not a regular file, so Hull leaves it out.`;
       return [finding(folder, path, "warning", "special_file", message, "List it in .hullignore.")];
     }
-    files.push({ path, absolute, stats });
+    const real = link || linked > 0 ? realPath(absolute) : null;
+    const leads = real === null ? {} : { link: relative(base, real).split(sep).join("/") };
+    files.push({ path, absolute, stats, ...leads });
     return [];
   };
   const enter = (path: string, absolute: string, link: boolean, above: readonly string[]): Diagnostic[] => {
@@ -70,7 +75,10 @@ export function listFiles(
     }
     const entries = readFolder(absolute);
     if (entries === null) return folderUnreadable(folder, withinRoot(folder, path), absolute);
-    if (!isState(entries)) visit(entries, `${path}/`, [...above, absolute]);
+    if (isState(entries)) return [];
+    linked += link ? 1 : 0;
+    visit(entries, `${path}/`, [...above, absolute]);
+    linked -= link ? 1 : 0;
     return [];
   };
   visit(top, "", [folder.path]);

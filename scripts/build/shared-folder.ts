@@ -1,6 +1,6 @@
 /**
  * The part of a plugin's folder that belongs to a skill: the skill's text or scripts name it by
- * `${CLAUDE_PLUGIN_ROOT}`, or name files there by relative paths.
+ * `${CLAUDE_PLUGIN_ROOT}`, or name files there by relative paths, or a script is a symbolic link to a file there.
  */
 import { hash } from "node:crypto";
 import { existsSync } from "node:fs";
@@ -64,15 +64,16 @@ export function leadsToSkill(path: string, target: string): boolean {
   return sibling !== "" && existsSync(join(next, "SKILL.md")) && existsSync(join(next, file));
 }
 
-/** The paths by which a skill's scripts name files above their own folders. */
+/** The paths by which a skill's scripts name files above their own folders, and to which those that are links lead. */
 const namedByScripts = (files: readonly SourceFile[]): Named[] =>
   files
     .filter(({ path }) => SCRIPT.test(path))
-    .flatMap(({ path, bytes }) => {
+    .flatMap(({ path, bytes, link }) => {
       const named = Buffer.from(bytes).toString("latin1").matchAll(UPWARDS);
-      return Array.from(named, ([way]) => posix.join(posix.dirname(path), way));
-    })
-    .map((path) => ({ target: path, path }));
+      const ways = Array.from(named, ([way]) => posix.join(posix.dirname(path), way));
+      const leads = ways.map((way) => ({ target: way, path: way }));
+      return link === undefined ? leads : [...leads, { target: path, path: link }];
+    });
 
 /**
  * The links of a skill's text to files of its plugin's folder outside its own, but not to a skill next to it.

@@ -38,6 +38,8 @@ export interface FoundFile {
   path: string;
   absolute: string;
   stats: Stats;
+  /** The file to which links on its way lead, from the folder of the skill on; it may be outside. */
+  link?: string;
 }
 
 /** The common facts of all skills of a root. */

@@ -19,6 +19,8 @@ export interface SourceFile {
   path: string;
   mode: 0o644 | 0o755;
   bytes: Uint8Array<ArrayBuffer>;
+  /** The file to which it is a symbolic link, from the skill's folder on; `bytes` are those of that file. */
+  link?: string;
 }
 
 interface Bundle {
@@ -62,7 +64,7 @@ export async function makeRecord(
   const index: BundledFile[] = [];
   for (const file of [...files].sort((a, b) => byteOrder(a.path, b.path))) {
     const mode = programs.has(file.path) ? 0o755 : file.mode;
-    packed.push({ path: file.path, mode, bytes: file.bytes });
+    packed.push({ ...file, mode });
     index.push({ path: file.path, size: file.bytes.length, mode, sha256: await hash(file.bytes) });
   }
   const handled = (extras.tools ?? []).some(({ script }) => script !== undefined);

@@ -13,6 +13,8 @@ export interface TarFile {
   path: string;
   mode: 0o644 | 0o755;
   bytes: Uint8Array;
+  /** The file to which it is a symbolic link, as a path like `path`; absent: it is none. */
+  link?: string;
 }
 
 /** A file that was read; its bytes are a view of the tar's. */
@@ -63,9 +65,13 @@ const KINDS: ReadonlyMap<string, string> = new Map([
   ["S", "a sparse file"],
 ]);
 
-/** Packs files: sorted by path bytes, times and owners 0, so that equal files give equal bytes. */
+/**
+ * Packs files: sorted by path bytes, times and owners 0, so that equal files give equal bytes. A link is a whole copy that
+ * also names its file, so that readers without links have all files, too.
+ */
 export function packTar(files: readonly TarFile[]): Uint8Array<ArrayBuffer> {
   const sorted = [...files].sort((a, b) => byteOrder(a.path, b.path));
+  const whole = new Map(files.filter(({ link }) => link === undefined).map((file) => [file.path, file]));
   const parts: Uint8Array[] = [];
   for (const file of sorted) {
     const location = splitPath(encoder.encode(file.path));
@@ -74,10 +80,25 @@ export function packTar(files: readonly TarFile[]): Uint8Array<ArrayBuffer> {
       parts.push(header({ name: encoder.encode("pax") }, "x", 0o644, record.length), ...padded(record));
     }
     const short = location ?? { name: encoder.encode(file.path).subarray(0, 100) };
-    parts.push(header(short, "0", file.mode, file.bytes.length), ...padded(file.bytes));
+    const link = linkOf(file, whole);
+    parts.push(header({ ...short, link }, "0", file.mode, file.bytes.length), ...padded(file.bytes));
   }
   parts.push(new Uint8Array(2 * BLOCK));
   return concat(parts);
+}
+
+/**
+ * What a header says of a link. Nothing if the pack has no such file, which is no link itself, with the same content, and
+ * if the path is too long: it then is a copy only.
+ */
+function linkOf({ link, mode, bytes }: TarFile, whole: ReadonlyMap<string, TarFile>): Uint8Array {
+  const file = link === undefined ? undefined : whole.get(link);
+  const name = encoder.encode(link);
+  const same =
+    file?.mode === mode &&
+    file.bytes.length === bytes.length &&
+    file.bytes.every((byte, at) => byte === bytes[at]);
+  return same && name.length <= 100 ? name : new Uint8Array();
 }
 
 /** Reads a whole pack. Throws `TarError`. */
@@ -98,6 +119,7 @@ interface Entry {
   path: string;
   mode: 0o644 | 0o755;
   size: number;
+  link?: string;
 }
 
 interface Piece {
@@ -218,10 +240,12 @@ export class TarParser {
       return null;
     }
     this.#admit(path, size);
-    return { path, size, mode: (octal(block, 100, 8) & 0o111) === 0 ? 0o644 : 0o755 };
+    const mode = (octal(block, 100, 8) & 0o111) === 0 ? 0o644 : 0o755;
+    const link = decode(field(block, 157, 100));
+    return { path, size, mode, ...(link === "" ? {} : { link }) };
   }
 
-  /** A path of pax counts more than GNU's; what a link points to counts nothing, because no link is allowed. */
+  /** A path of pax counts more than GNU's; the long name of a link counts nothing, because packs have none. */
   #readHeaderContent(type: string, content: Uint8Array): void {
     const { of_programs = false } = this.#terms;
     if (!of_programs) this.#next = { path: readPax(content) };
@@ -254,7 +278,8 @@ export class TarReader {
     for (const { file, bytes, last } of this.#parser.push(chunk)) {
       this.#pieces.push(bytes);
       if (!last) continue;
-      files.push({ path: file.path, mode: file.mode, bytes: join(this.#pieces) });
+      const { size: _, ...read } = file;
+      files.push({ ...read, bytes: join(this.#pieces) });
       this.#pieces = [];
     }
     return files;
@@ -361,7 +386,7 @@ function splitPath(path: Uint8Array): { name: Uint8Array; prefix?: Uint8Array } 
 }
 
 function header(
-  location: { name: Uint8Array; prefix?: Uint8Array },
+  location: { name: Uint8Array; prefix?: Uint8Array; link?: Uint8Array },
   type: "0" | "x",
   mode: number,
   size: number,
@@ -379,6 +404,7 @@ function header(
   number(136, 12, 0);
   put(148, "        ");
   put(156, type);
+  if (location.link !== undefined) block.set(location.link, 157);
   put(257, USTAR);
   if (location.prefix !== undefined) block.set(location.prefix, 345);
   put(

@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { lstat, mkdir, mkdtemp, readdir, readFile, readlink, rm, stat, writeFile } from "node:fs/promises";
 import { request } from "node:http";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
@@ -12,9 +12,11 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { Bundles } from "../../container/bundles.ts";
 import { removeTree } from "../../container/tree.ts";
+import { packTar, type TarFile } from "../../src/skill/tar.ts";
 import { encodeMultipart } from "../../src/tool/multipart.ts";
 import { type ExecutionSpec, signTicket, type TicketSubject } from "../../src/tool/protocol.ts";
 import { type Runner, runExecution } from "../../src/tool/runner-client.ts";
+import { callScript } from "../support/handler-call.ts";
 import {
   bundle,
   collect,
@@ -290,6 +292,55 @@ describe("bundles", () => {
     const left = await readdir(join(runner.stateDir, "bundles"));
     expect(left.filter((name) => name.startsWith(".") || name.startsWith(digest))).toEqual([]);
     await expect(stat(join(runner.stateDir, "bundles", "evil"))).rejects.toThrow();
+  });
+
+  test.each([
+    ["the runner's own uid", []],
+    ...(process.getuid?.() === 0
+      ? [["a uid of their own", ["--child-uid", "65123"]] satisfies [string, string[]]]
+      : []),
+  ])("with %s: a program that is a link finds the modules beside its file", async (_, flags) => {
+    const own = await startRunner({ flags });
+    try {
+      const entry = (path: string, text: string, link?: string): TarFile => ({
+        path,
+        mode: 0o644,
+        bytes: new TextEncoder().encode(text),
+        ...(link === undefined ? {} : { link }),
+      });
+      const tar = packTar([
+        entry("lib/near.py", "print('near')\n"),
+        entry("lib/x.py", "import near\n"),
+        entry("skills/a/scripts/x.py", "import near\n", "lib/x.py"),
+      ]);
+      const digest = createHash("sha256").update(tar).digest("hex");
+      const from = { digest, tar, executables: [] };
+      const skills = { key: "a".repeat(16), list: [{ name: "a", digest }] };
+      const path = join(own.stateDir, "skills", skills.key, "a/skills/a/scripts/x.py");
+      const bash = { language: "bash", config: "{}", context: "{}", network: null } as const;
+      const said = async (command: string) => {
+        const value = { argv: ["bash"], handler: bash, skills };
+        return (await run(own, from, value, { stdin: Buffer.from(command) })).stdout.toString();
+      };
+      expect(await said(`python3 -B ${path} 2>&1`)).toBe("near\n");
+      expect(await callScript(own, from, "skills/a/scripts/x.py")).toMatchObject({ value: "near" });
+      const unpacked = join(own.stateDir, "bundles", digest, "skills/a/scripts/x.py");
+      expect(await readlink(unpacked)).toBe("../../../lib/x.py");
+    } finally {
+      await own.stop();
+    }
+  });
+
+  test.each([
+    ["a file of the system", "/etc/passwd"],
+    ["a path that leaves", "../../../etc/passwd"],
+    ["itself", "evil"],
+    ["a folder", "."],
+  ])("a file that claims to be a link to %s is a file", async (_, link) => {
+    const tar = hostileTar({ link });
+    const digest = createHash("sha256").update(tar).digest("hex");
+    expect((await put(digest, tar)).status).toBe(204);
+    expect((await lstat(join(runner.stateDir, "bundles", digest, "evil"))).isFile()).toBe(true);
   });
 
   test("a tar under another digest is refused", async () => {

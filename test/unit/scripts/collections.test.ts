@@ -9,6 +9,7 @@ import { type BuildResult, buildRoots } from "../../../scripts/build/build.ts";
 import { BuildCache } from "../../../scripts/build/cache.ts";
 import { openProject } from "../../../scripts/project.ts";
 import type { SkillRecord } from "../../../src/skill/manifest.ts";
+import { packTar, readTar } from "../../../src/skill/tar.ts";
 import { NO_SIGNATURES } from "../../../src/skill/trust.ts";
 import { WILD_LAYOUTS, WILD_TEXTS } from "../../fixtures/wild-collections.ts";
 import { build as buildWith, folder, put, skillText } from "./folder.ts";
@@ -315,6 +316,53 @@ test("a link to a file of the plugin brings the plugin's folder, also where the 
   ]);
   put(dir, "skills/paper/GLUES.md", "Rice.\n");
   expect(await folders(await build(dir, cache))).toEqual([false, true, false, true, true, false]);
+});
+
+test("a script that is a link to a file of the plugin brings the plugin's folder, with the link in it", async () => {
+  const text = (name: string) => `---\nname: ${name}\ndescription: d\n---\nRun scripts/x.py.\n`;
+  const dir = folder({
+    "hull.toml": "",
+    "lib/x.py": "import near\n",
+    "skills/paper/.claude-plugin/plugin.json": '{"name": "paper"}',
+    "skills/paper/lib/x.py": "import near\n",
+    "skills/paper/lib/near.py": "print(1)\n",
+    "skills/paper/lib/notes.md": "Notes.\n",
+    "skills/paper/skills/crane/SKILL.md": text("crane"),
+    "skills/paper/skills/crane/scripts/.keep": "",
+    "skills/paper/skills/swan/SKILL.md": text("swan"),
+    "skills/paper/skills/swan/scripts/.keep": "",
+    "skills/paper/skills/boat/SKILL.md": text("boat"),
+    "skills/paper/skills/boat/lib/x.py": "import near\n",
+    "skills/paper/skills/kite/SKILL.md": text("kite"),
+    "skills/paper/skills/kite/scripts/.keep": "",
+  });
+  const at = (path: string) => join(dir, "skills/paper/skills", path);
+  symlinkSync("../../../lib/x.py", at("crane/scripts/x.py"));
+  symlinkSync("../../boat/lib/x.py", at("swan/scripts/x.py"));
+  symlinkSync("lib", at("boat/scripts"));
+  symlinkSync("../../lib/notes.md", at("boat/notes.md"));
+  symlinkSync("../../../../../lib/x.py", at("kite/scripts/x.py"));
+  const result = await build(dir);
+  const linksOf = async (slug: string) => {
+    const { pack, plugin } = await recordOf(result, slug);
+    const contents = await result.skills.find(({ card }) => card.slug === slug)?.contents();
+    return [pack, plugin?.folder?.pack].map((digest) =>
+      readTar(contents?.get(`pack/${digest}`) ?? packTar([])).flatMap(({ path, link }) =>
+        link === undefined ? [] : [`${path} ${link}`],
+      ),
+    );
+  };
+  const shared = [
+    "skills/boat/notes.md lib/notes.md",
+    "skills/boat/scripts/x.py skills/boat/lib/x.py",
+    "skills/crane/scripts/x.py lib/x.py",
+    "skills/swan/scripts/x.py skills/boat/lib/x.py",
+  ];
+  expect(await linksOf("crane")).toEqual([[], shared]);
+  expect(await linksOf("swan")).toEqual([[], shared]);
+  expect(await linksOf("boat")).toEqual([["scripts/x.py lib/x.py"], []]);
+  expect(await linksOf("kite")).toEqual([[], []]);
+  expect((await recordOf(result, "crane")).plugin?.folder?.linked).toBe(true);
 });
 
 test("a finding names what Hull does not serve of a plugin, and the MCP servers that its skills expect and hull.toml lacks", async () => {

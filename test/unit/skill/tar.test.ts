@@ -38,6 +38,35 @@ describe("packs", () => {
     }
   });
 
+  test("a link names a file of the pack with the same content and mode, else it is a copy", () => {
+    const file = (path: string, link?: string, text = "x", mode: TarFile["mode"] = 0o644): TarFile => ({
+      path,
+      mode,
+      bytes: bytes(text),
+      ...(link === undefined ? {} : { link }),
+    });
+    const long = `lib/${"n".repeat(97)}`;
+    const links: [path: string, link: string, kept: boolean, text?: string, mode?: TarFile["mode"]][] = [
+      ["scripts/a", "lib/a", true],
+      ["lib/b", "lib/a", true],
+      ["scripts/to-link", "scripts/a", false],
+      ["scripts/itself", "scripts/itself", false],
+      ["scripts/none", "lib/none", false],
+      ["scripts/up", "../lib/a", false],
+      ["scripts/root", "/lib/a", false],
+      ["scripts/long", long, false],
+      ["scripts/other", "lib/a", false, "y"],
+      ["scripts/longer", "lib/a", false, "xx"],
+      ["scripts/started", "lib/a", false, "x", 0o755],
+    ];
+    const files = links.map(([path, link, , text, mode]) => file(path, link, text, mode));
+    const read = readTar(packTar([file("lib/a"), file(long), ...files]));
+    for (const [path, link, kept, text = "x"] of links) {
+      const found = read.find((entry) => entry.path === path);
+      expect([path, found?.link, found?.bytes]).toEqual([path, kept ? link : undefined, bytes(text)]);
+    }
+  });
+
   test("one file alone, whatever the chunks", async () => {
     const long = `${"d".repeat(120)}/${"e".repeat(120)}.md`;
     const files = ["a.md", "big.bin", long, "z"].map((path, i) => ({
