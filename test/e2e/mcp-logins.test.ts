@@ -108,9 +108,16 @@ async function login(): Promise<{ code: number | null; output: string; page: str
   return { code: await ended, output, page };
 }
 
+/** Logs in, unless an earlier test has done so. */
+async function loggedIn(): Promise<void> {
+  if ((await entry())?.login === "stored") return;
+  expect(await login()).toMatchObject({ code: 0 });
+  crm.asked.length = 0;
+}
+
 const entry = async (name = "crm") => {
   const { output } = await command("list", "--json");
-  const { data }: { data: { name: string }[] } = JSON.parse(output);
+  const { data }: { data: { name: string; login: string }[] } = JSON.parse(output);
   return data.find((server) => server.name === name);
 };
 
@@ -237,6 +244,7 @@ test.each<[string, () => void, RegExp]>([
   ],
   ["a denial", () => (crm.answer = { error: "access_denied" }), /access_denied/],
 ])("attack: a login is refused for %s, and the earlier one stays", async (_, change, why) => {
+  await loggedIn();
   change();
   const { code, output } = await login();
   expect(code).toBe(1);
@@ -266,6 +274,12 @@ test("attack: only the operator logs in and out; a callback with another state i
 });
 
 test("attack: no token, code or secret is in the log, in an answer, in the state or in what the model reads", async () => {
+  await loggedIn();
+  await killWorker(hull);
+  crm.expire();
+  expect((await call()).told).toContain("found Ada");
+  expect((await call("machine")).told).toContain("found Ada");
+  expect(crm.asked).toEqual(["refresh_token", "client_credentials"]);
   const traces = await (await hull.call("/runs?limit=100", undefined, { headers: asOperator })).text();
   const texts = [
     hull.output(),
@@ -277,7 +291,7 @@ test("attack: no token, code or secret is in the log, in an answer, in the state
     if (file.isFile()) texts.push((await readFile(join(file.parentPath, file.name))).toString("latin1"));
   }
   const secrets = [...crm.issued, CLIENT.secret];
-  expect(secrets.length).toBeGreaterThan(10);
+  expect(secrets.length).toBeGreaterThan(5);
   for (const secret of secrets) expect(texts.filter((text) => text.includes(secret))).toEqual([]);
 });
 
