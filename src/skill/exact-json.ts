@@ -72,11 +72,11 @@ function withDigits(...[, value, context]: unknown[]): unknown {
 
 /** The value with the numbers that were sent. */
 function asSent(value: Json, sent: Json | undefined): Json {
-  if (typeof value === "number") {
-    // A number may have been sent as a text.
+  if (typeof value === "number" || value === null) {
+    // A number may have been sent as a text, and JSON has `null` for one that is too large for a double.
     const digits = isObject(sent) ? sent.rawJSON : sent;
-    const same = typeof digits === "string" && ONE_NUMBER.test(digits) && Number(digits) === value;
-    return same && !isKept(digits) ? JSON.rawJSON(digits) : value;
+    if (typeof digits !== "string" || !ONE_NUMBER.test(digits) || isKept(digits)) return value;
+    return JSON.stringify(Number(digits)) === JSON.stringify(value) ? JSON.rawJSON(digits) : value;
   }
   if (Array.isArray(value)) {
     return Array.isArray(sent) ? value.map((item, n) => asSent(item, sent[n])) : value;

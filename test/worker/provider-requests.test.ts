@@ -2,6 +2,7 @@
  * What Hull sends to a provider for a request of a caller, in each wire protocol. The provider is a stand-in that keeps the
  * bodies.
  */
+import { evictDurableObject } from "cloudflare:test";
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { anthropicAnswer, openAiAnswer } from "../support/fake-answers.ts";
 import { responsesAnswer } from "../support/fake-responses.ts";
@@ -99,7 +100,7 @@ beforeEach(() => {
         : openAiAnswer;
     const { whole } = answer(turns.shift() ?? { text: "Done." }, sent);
     // The digits of a call's arguments would be lost in an object.
-    const text = JSON.stringify(whole).replaceAll('"LONG"', LONG);
+    const text = JSON.stringify(whole).replaceAll('"LONG"', LONG).replaceAll('"HUGE"', "1e400");
     return new Response(text, { headers: { "content-type": "application/json" } });
   });
 });
@@ -414,6 +415,28 @@ describe("a number in the arguments of a call", () => {
     const answer = await hosted.post("/runs", { prompt: "Hi.", options: { model, tools } });
     expect([answer.status, await answer.json()]).toMatchObject([200, { successful_tools: ["book"] }]);
     expect(asked).toEqual([expect.stringContaining(`"arguments":{"id":${LONG}}`)]);
+  });
+
+  it("keeps them in a stored session", async () => {
+    turns = [{ tool_calls: [{ name: "talk", arguments: { n: ["LONG", "HUGE"] } }] }];
+    await client.post("/sessions", { id: "huge" });
+    const options = { skill: "long" };
+    await client.post("/sessions/huge/runs?wait=idle", { prompt: "Hi.", options });
+    const { SESSIONS } = client.env;
+    await evictDurableObject(SESSIONS.get(SESSIONS.idFromName("default/huge")));
+    await client.post("/sessions/huge/runs?wait=idle", { prompt: "Hi.", options });
+    const exact = expect.stringContaining(`"input":{"n":[${LONG},1e400]}`);
+    expect(texts.slice(1)).toEqual([exact, exact]);
+  });
+
+  it.each([
+    ["its own tools", "client", "t"],
+    ["tools that Hull runs", "skill/long", "talk"],
+  ])("keeps them on the way to Anthropic's clients, with %s", async (_, model, name) => {
+    turns = [{ tool_calls: [{ name, arguments: { n: ["LONG", "HUGE"] } }] }];
+    const asked = { model: model === "client" ? CLAUDE : model, max_tokens: 9, messages };
+    const answer = await client.post("/v1/messages", { ...asked, tools: [CODE, MESSAGES_TOOL] });
+    expect(await answer.text()).toContain(`{"n":[${LONG},1e400]}`);
   });
 });
 

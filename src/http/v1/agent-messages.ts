@@ -17,6 +17,7 @@ import { type NotStored, notStored } from "../../run/not-stored.ts";
 import type { ReferencedSkills } from "../../run/v1-skills.ts";
 import { type AgentListener, type AgentOutcome, type AgentRun, openAgentRun } from "../../run/vendor-run.ts";
 import { LITELLM_TOOL } from "../../run/whole-skills.ts";
+import { withSentDigits } from "../../skill/exact-json.ts";
 import { asJson, isObject } from "../../skill/json.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
@@ -224,7 +225,7 @@ class WholeMessage {
     } else if (type === "content_block_delta" && isObject(delta) && open !== undefined)
       this.#grow(open, delta);
     else if (type === "content_block_stop" && open !== undefined && this.#input !== "") {
-      open.input = parsedJson(this.#input) ?? {};
+      open.input = withSentDigits(parsedJson(this.#input) ?? {}, this.#input);
     } else if (type === "message_delta" && isObject(delta)) {
       this.message = { ...this.message, ...delta, ...(usage === undefined ? {} : { usage }) };
     }

@@ -10,6 +10,7 @@ import {
 } from "../../engine/workspace-tools/command-result.ts";
 import { EDITOR_TOOL } from "../../engine/workspace-tools/editor-tool.ts";
 import { toolCall } from "../../model/provider-document.ts";
+import { withSentDigits } from "../../skill/exact-json.ts";
 import { isObject, objectOf, textOf } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { ToolCallIds } from "../tool-call-ids.ts";
@@ -29,7 +30,7 @@ const modelId = (id: string): string => (id.startsWith(OWN_ID) ? id.slice(OWN_ID
 
 /** The block of a call. A call of a tool other than those for code appears as a command, with its real name and arguments. */
 export function callBlock({ id, name, arguments: given, raw }: ToolCallBlock): JsonObject {
-  const input = given ?? {};
+  const input = withSentDigits(given ?? {}, raw);
   const own = NAMES.includes(name);
   return {
     type: "server_tool_use",

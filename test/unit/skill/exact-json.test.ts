@@ -75,6 +75,7 @@ describe("compact JSON", () => {
       '{"id":12345678901234567000}',
     ],
     ["an exponent", { b: 0 }, '{"a":1,\n"b":-1E-400}', '{"b":-1E-400}'],
+    ["a number too large for a double, as null", [null, null], "[1e400, null]", "[1e400,null]"],
     ["own names only", { a: 1 }, '{"constructor": 12345678901234567890}', '{"a":1}'],
   ])("keeps the numbers of the text from which a value was made: %s", (_, value, text, expected) => {
     expect(exactJson(value, text)).toBe(expected);
