@@ -1,14 +1,17 @@
 /** Model calls and agent runs over HTTP: whole, as events, idempotent or asynchronous. */
 import * as z from "zod/mini";
 import { readShape } from "../llm/members.ts";
+import { withToolTexts } from "../llm/messages.ts";
 import { sealedToolConfigs } from "../run/agent/options.ts";
 import { checkOptions, type OperationRequest, operationInput, runOperation } from "../run/operation.ts";
 import { callBody, completionBody, structuredBody } from "../run/request-bodies.ts";
 import { sessionNamed } from "../run/session-call.ts";
+import { withSentDigits } from "../skill/exact-json.ts";
+import { objectOf } from "../skill/json.ts";
 import { jsonObject } from "../skill/json-shape.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { answerCall, formOf, openCall } from "./answer.ts";
-import { readJson, readJsonIfAny } from "./body.ts";
+import { jsonIn, readJson, readJsonIfAny, readText } from "./body.ts";
 import type { RequestContext } from "./context.ts";
 import { requestHash } from "./idempotency.ts";
 import { accountOf } from "./llm/account.ts";
@@ -27,7 +30,19 @@ export const modelBodyIfAny =
   <T>(schema: z.ZodMiniType<T>) =>
   (request: Request): Promise<T> =>
     readJsonIfAny(request, schema, MAX_MODEL_BODY_BYTES);
-const readCall = modelBody(callBody);
+/** The same for the body of a call or run. Calls and results in its messages keep the digits of their numbers, as texts. */
+export const modelCall =
+  <T extends { options?: JsonObject }>(schema: z.ZodMiniType<T>) =>
+  async (request: Request): Promise<T> => {
+    const text = await readText(request, MAX_MODEL_BODY_BYTES);
+    const body = jsonIn(text, schema);
+    const messages = body.options?.messages;
+    if (messages === undefined) return body;
+    const exact = withSentDigits(messages, text, (sent) => objectOf(objectOf(sent).options).messages);
+    if (exact === messages) return body;
+    return { ...body, options: { ...body.options, messages: withToolTexts(exact) } };
+  };
+const readCall = modelCall(callBody);
 
 export const anyObject = z.lazy(jsonObject);
 
@@ -51,7 +66,7 @@ export async function streamModel(context: RequestContext): Promise<Response> {
 
 /** `POST /llm/structured`: an envelope with JSON, or with the reason why there is none. */
 export const callStructured = async (context: RequestContext): Promise<Response> =>
-  answer(context, { operation: "llm/structured", body: await modelBody(structuredBody)(context.request) });
+  answer(context, { operation: "llm/structured", body: await modelCall(structuredBody)(context.request) });
 
 /** `POST /llm/completion`: the text between a prefix and a suffix. */
 export const completeText = async (context: RequestContext): Promise<Response> =>

@@ -13,7 +13,7 @@ import {
   textOfBlocks,
 } from "../engine/messages.ts";
 import { toolCall } from "../model/provider-document.ts";
-import { defined, isObject } from "../skill/json.ts";
+import { asJson, defined, isObject, objectOf } from "../skill/json.ts";
 import type { Json } from "../skill/manifest.ts";
 import { blockShape, publicBlock } from "./blocks.ts";
 import { wrong } from "./members.ts";
@@ -187,6 +187,31 @@ function resultOf(
   names: ReadonlyMap<string, string>,
 ): ToolResultMessage {
   return { call_id, name: names.get(call_id) ?? "", content: resultText(content), is_error };
+}
+
+/**
+ * A request's messages with texts in place of the JSON in calls and in results of tools.
+ * @param messages as sent. Their numbers may be those of `JSON.rawJSON`, which become doubles everywhere else
+ */
+export function withToolTexts(messages: Json): Json {
+  if (!Array.isArray(messages)) return asJson<Json>(messages);
+  const texts = messages.map((message) => {
+    const { role, content, tool_calls } = objectOf(message);
+    if (role === "tool") return { ...objectOf(message), content: resultText(content ?? null) };
+    const calls = withTexts(tool_calls, "arguments", (given) => toolCall("", "", given).raw);
+    const parts = withTexts(content, "content", resultText);
+    return isObject(message) ? { ...message, ...defined({ content: parts, tool_calls: calls }) } : message;
+  });
+  return asJson<Json>(texts);
+}
+
+/** A list with texts as this member of its objects; anything else unchanged. */
+function withTexts(list: Json | undefined, name: string, text: (given: Json) => string): Json | undefined {
+  if (!Array.isArray(list)) return list;
+  return list.map((item) => {
+    const { [name]: given } = objectOf(item);
+    return given === undefined ? item : { ...objectOf(item), [name]: text(given) };
+  });
 }
 
 /** A tool's result in the form for the model: a string unchanged, `null` as `null`, anything else as JSON. */

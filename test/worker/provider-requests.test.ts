@@ -681,6 +681,24 @@ describe("numbers in a client's history of calls reach the provider with all the
     expect(texts).toEqual([expect.stringContaining(expected)]);
   });
 
+  const own = [
+    ...messages,
+    { role: "assistant", tool_calls: [{ id: "t1", name: "t", arguments: input }] },
+    { role: "tool", tool_call_id: "t1", content: [input, 1] },
+    { role: "assistant", tool_calls: [{ id: "t2", name: "t", arguments: JSON.stringify(input) }] },
+    { role: "user", content: [{ type: "tool_result", tool_use_id: "t2", content: input }] },
+  ];
+  it.each([
+    ["/llm/call", { options: { model: CLAUDE, messages: own } }],
+    ["/llm/structured", { prompt: "", schema, options: { model: GPT, messages: own } }],
+    ["/runs", { options: { model: CLAUDE, messages: own } }],
+    ["/runs?wait=idle", { options: { model: GPT, messages: own, session_id: "own" } }],
+  ])("those of Hull's own messages: %s", async (path, body) => {
+    await client.post("/sessions", { id: "own" });
+    await client.post(path, body);
+    expect(texts[0]?.match(/\d{10,}/g)).toEqual([LONG, LONG, LONG, LONG]);
+  });
+
   it("also those of a client's result", async () => {
     await client.post("/sessions", { id: "digits" });
     const mock = [{ tool_calls: [{ name: "t", arguments: {} }] }];

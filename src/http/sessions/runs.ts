@@ -10,7 +10,7 @@ import { defined } from "../../skill/json.ts";
 import { answerRun, formOf } from "../answer.ts";
 import type { RequestContext } from "../context.ts";
 import { traceJson, tracePage } from "../executions.ts";
-import { anonymousRun, modelBody } from "../operations.ts";
+import { anonymousRun, modelCall } from "../operations.ts";
 import { numberedPage, numericCursor, pageBefore, pageLimit } from "../page.ts";
 import type { Handler } from "../routes.ts";
 import { noteReplay, noteSkill } from "../run-headers.ts";
@@ -18,7 +18,7 @@ import { eventStream, lastSeen } from "../sse.ts";
 import { keyedName, noBody, sessionOf, shownNow, shows } from "./object.ts";
 
 type Asked = z.infer<typeof callBody>;
-const read = modelBody(callBody);
+const read = modelCall(callBody);
 
 /** `POST /sessions/:id/runs`. */
 export const startRun: Handler = async (context, { id = "" }) =>
