@@ -95,11 +95,11 @@ describe("a daemon", () => {
     expect(resumed).toMatchObject({ id, status: "running", daemon_state: "idle", session_id: id });
     expect(await codeOf(await post(`/daemons/${id}/resume`))).toEqual([409, "daemon_running"]);
     expect(await one(id)).toMatchObject({ total_iterations: 2, recorded_messages: { length: 4 } });
-    await event(id, "second");
+    await event(id, { mail: JSON.rawJSON("12345678901234567890") });
     expect(await until(id, { total_iterations: 3, daemon_state: "idle" })).toMatchObject({
       last_iteration_text: "two",
       queued_event_count: 0,
-      recorded_messages: { 4: { content: "second" }, 5: { content: "two" } },
+      recorded_messages: { 4: { content: '{"mail":12345678901234567890}' }, 5: { content: "two" } },
     });
     const { data } = await get<{ data: Body[] }>("/daemons?limit=1000");
     expect(data).toContainEqual(expect.objectContaining({ id, name: "mail", status: "running" }));

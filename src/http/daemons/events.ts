@@ -1,6 +1,8 @@
 /** `POST /daemons/:id/events`: with a key, or with the daemon's signature. */
+import { wellFormedJson } from "../../bytes.ts";
 import { InputInvalid } from "../../errors/request.ts";
 import { decodeUtf8 } from "../../run/utf8.ts";
+import { exactJson } from "../../skill/exact-json.ts";
 import type { Json } from "../../skill/manifest.ts";
 import { checkCoding, MAX_JSON_BYTES, parseJson, readBody } from "../body.ts";
 import type { RequestContext } from "../context.ts";
@@ -40,11 +42,18 @@ async function eventBody({ request }: RequestContext): Promise<Uint8Array<ArrayB
   return readBody(request, MAX_JSON_BYTES);
 }
 
-/** The event: JSON as its value, any other text unchanged. @throws InputInvalid */
+/**
+ * The event: JSON as its value, any other text unchanged. JSON whose numbers a double would change is a text, too: the
+ * model then reads all their digits.
+ * @throws InputInvalid
+ */
 function payloadOf(sent: Request, text: string): Json {
   const type = typeOf(sent);
   const json = type === "" || isJson(type);
   const payload = json && text.trim() !== "" ? parseJson(text) : text;
-  if (payload !== "" && payload !== null) return payload;
+  if (payload !== "" && payload !== null) {
+    const exact = exactJson(payload, text);
+    return exact === wellFormedJson(payload) ? payload : exact;
+  }
   throw new InputInvalid({ reason: "The event is empty. Send JSON other than null, or text." });
 }
