@@ -104,14 +104,17 @@ describe("a search", () => {
     await created(described("letters", "Writes letters, also as a PDF."));
     await created(described("charts", "Draws charts."));
     await created(form(FOX, { display_name: "Hunting dogs" }));
-    await created(described("beverages", "Écrit des menus."));
+    await created(described("beverages", `Écrit les ${"MENUS DE NOËL".normalize("NFD")}.`));
     await created(described("weather", "查询城市的天气预报。"));
     expect(await search("query=a+PDF+please", GA)).toMatchObject({ names: ["pdf-forms", "letters"] });
     expect(await search("query=pdf&top_k=1", OPENAI)).toMatchObject({ names: ["pdf-forms"] });
     expect(await search("query=dogs", LEGACY)).toMatchObject({ names: ["Hunting dogs"] });
     expect(await search("query=drawing", GA)).toMatchObject({ names: ["charts"] });
     expect(await search("query=writes", GA)).toMatchObject({ names: ["letters"] });
-    expect(await search("query=%C3%A9crit", GA)).toMatchObject({ names: ["beverages"] });
+    for (const word of ["écrit", "noël"].flatMap((one) => [one, one.normalize("NFD")])) {
+      const found = await search(`query=${encodeURIComponent(word)}`, GA);
+      expect(found, word).toMatchObject({ names: ["beverages"] });
+    }
     const tomorrow = encodeURIComponent("明天天气怎么样");
     expect(await search(`query=${tomorrow}`, GA)).toMatchObject({ names: ["weather"] });
     const long = `pdf+${Array.from({ length: 60 }, (_, n) => `something${n}`).join("+")}`;

@@ -205,11 +205,16 @@ export async function skillsWithWords(owner: Owner, words: readonly string[]): P
   );
 }
 
-/** SQLite lowers only the letters A to Z: how a lower-cased word may appear in its lower-cased text. */
+/**
+ * SQLite lowers only the letters A to Z, and knows no forms of Unicode: how a lower-cased word in NFC may appear in its
+ * lower-cased text.
+ */
 function spellings(word: string): string[] {
   const [first = "", ...rest] = word;
   const written = [word, first.toUpperCase() + rest.join(""), word.toUpperCase()];
-  return written.map((text) => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase()));
+  return written
+    .flatMap((text) => [text, text.normalize("NFD")])
+    .map((text) => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase()));
 }
 
 /** Digits of a version's epoch in µs; a number has fewer. */
