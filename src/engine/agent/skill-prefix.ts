@@ -25,29 +25,35 @@ export function invocationIn(visible: readonly Message[], skills: readonly Agent
   return null;
 }
 
-/** The skill that a name refers to: its own name, in any letter case, `plugin:name`, or its folder or SKILL.md. */
+/**
+ * The skill that a name refers to: its own name, in any letter case and form of Unicode, `plugin:name`, or its folder or
+ * SKILL.md.
+ */
 export function skillCalled(given: string, skills: readonly AgentSkill[]): AgentSkill | undefined {
   const name = given.replace(/\/(?:SKILL\.md)?$/i, "");
-  const folded = name.toLowerCase().replace(/^[/$]/, "");
+  const asked = folded(name);
+  const bare = asked.replace(/^[/$]/, "");
   return (
     skills.find((skill) => skill.name === name) ??
     skills.find((skill) => skill.dir === name) ??
     skills.find(
       (skill) =>
-        skill.name.toLowerCase() === folded ||
-        `skill://${skill.name}`.toLowerCase() === name.toLowerCase() ||
-        (skill.plugin !== undefined && pluginNames(skill, skill.plugin).includes(folded)),
+        folded(skill.name) === bare ||
+        folded(`skill://${skill.name}`) === asked ||
+        (skill.plugin !== undefined && pluginNames(skill, skill.plugin).includes(bare)),
     )
   );
 }
+
+const folded = (name: string): string => name.normalize("NFC").toLowerCase();
 
 /**
  * The forms `plugin:name` of a skill. A skill whose name was taken is served as `plugin--name`; its short name counts
  * too.
  */
 function pluginNames({ name }: AgentSkill, plugin: string): string[] {
-  const own = name.toLowerCase();
-  const prefix = plugin.toLowerCase();
+  const own = folded(name);
+  const prefix = folded(plugin);
   return [
     `${prefix}:${own}`,
     ...(own.startsWith(`${prefix}--`) ? [`${prefix}:${own.slice(prefix.length + 2)}`] : []),

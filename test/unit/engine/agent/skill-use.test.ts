@@ -10,6 +10,7 @@ describe("messages that begin with a skill's name", () => {
     skill("my-skill", { prompt: "Do $ARGUMENTS; first $0; in ${HULL_SESSION_ID}.", on_activate: "on" }),
     skill("hidden", { disable_model_invocation: true }),
     skill("closed", { user_invocable: false }),
+    skill("käse".normalize("NFD"), {}),
   ];
   const sent = async (text: string) => {
     const played = await play({ spec: { skills, prompt: says(text) }, replies: ["ok"] });
@@ -22,6 +23,7 @@ describe("messages that begin with a skill's name", () => {
     ["$my-skill\nmany\nlines", ["many\nlines"], "Do many\nlines; first many;"],
     ["/my-skill", ["Follow the instructions of the skill my-skill."], "Do ; first $0;"],
     ["/hidden go", ["go"], "BODY OF hidden"],
+    ["/Käse go", ["go"], "BODY OF k"],
     ["/closed go", ["/closed go"], null],
     ["/nobody go", ["/nobody go"], null],
     ["$5 each", ["$5 each"], null],
