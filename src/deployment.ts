@@ -95,9 +95,10 @@ export class Deployment {
   /** Usage by tenant; one request may send what another one collected. */
   readonly usage = new Map<string, UsageBatch>();
   /** Rows on their way to the lists of sessions and runs. */
-  readonly indexRows = new RowCollector<IndexRow>((rows, error) =>
-    logFault(this.settings.eventRedactor, { event: "rows_not_stored", rows }, error),
-  );
+  readonly indexRows = new RowCollector<IndexRow>((rows, error) => {
+    const tenants = [...new Set(rows.map(({ tenant }) => tenant))];
+    logFault(this.settings.eventRedactor, { event: "rows_not_stored", rows: rows.length, tenants }, error);
+  });
   /** MCP servers by address and headers. */
   readonly mcpServers = new RecentMap<string, KnownServer>(200, { most: MAX_LISTS, of: ({ size }) => size });
   /** By server of hull.toml and its address. */

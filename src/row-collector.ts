@@ -47,10 +47,10 @@ export class RowCollector<Row> {
   readonly #sent = new Map<readonly RowNote[], number>();
   /** When rows were last added, in Unix ms. */
   #last = 0;
-  readonly #failed: (rows: number, error: unknown) => void;
+  readonly #failed: (rows: readonly Row[], error: unknown) => void;
 
-  /** @param failed logs that so many rows could not be stored */
-  constructor(failed: (rows: number, error: unknown) => void) {
+  /** @param failed logs that these rows could not be stored */
+  constructor(failed: (rows: readonly Row[], error: unknown) => void) {
     this.#failed = failed;
   }
 
@@ -104,10 +104,11 @@ export class RowCollector<Row> {
     const notes = held.map(({ note }) => note);
     for (const note of notes) note.state = "sending";
     this.#sent.set(notes, Date.now());
-    const state = await write(held.map(({ row }) => row)).then(
+    const rows = held.map(({ row }) => row);
+    const state = await write(rows).then(
       () => "stored" as const,
       (error: unknown) => {
-        this.#failed(notes.length, error);
+        this.#failed(rows, error);
         return "failed" as const;
       },
     );

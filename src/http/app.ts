@@ -6,7 +6,7 @@ import { deploymentOf } from "../deployment.ts";
 import type { Bindings } from "../env.ts";
 import { NotFound } from "../errors/request.ts";
 import { type HullError, Internal, toHullError, toProblem } from "../errors.ts";
-import { loggingBackground, logLine } from "../log.ts";
+import { logLine } from "../log.ts";
 import { Redactor } from "../redact.ts";
 import { logError } from "../run/problem.ts";
 import { discardBody } from "./body.ts";
@@ -52,10 +52,7 @@ export function createApp(): App {
         const deployment = deploymentOf(env);
         if (isNotice(request, deployment)) return new Response(null, { status: 204 });
         const noticed = withNotice(request, deployment);
-        const background = loggingBackground(deployment.settings.eventRedactor, (work) =>
-          execution.waitUntil(work),
-        );
-        context = new RequestContext(noticed, deployment, background);
+        context = new RequestContext(noticed, deployment, (work) => execution.waitUntil(work));
       } catch (error) {
         return unsettled(toHullError(error), requestIdOf(request));
       }

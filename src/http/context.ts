@@ -9,7 +9,7 @@ import type { PinnedSkills } from "../engine/workflow/answers.ts";
 import type { Bindings, Settings } from "../env.ts";
 import { BadRequest } from "../errors/request.ts";
 import { type HullError, Internal } from "../errors.ts";
-import type { Background } from "../log.ts";
+import { type Background, loggingBackground } from "../log.ts";
 import { type Clock, SharedClock } from "../model/clock.ts";
 import type { ModelRegistry } from "../model/registry/definition.ts";
 import type { Redactor } from "../redact.ts";
@@ -90,7 +90,7 @@ export class RequestContext implements RunContext {
     this.deployment = deployment;
     this.env = deployment.env;
     this.settings = deployment.settings;
-    this.background = background;
+    this.background = outer === null ? loggingBackground(this, background) : background;
     this.clock = outer?.clock ?? new SharedClock();
     this.isolatePlaces = outer?.isolatePlaces ?? new IsolatePlaces();
     this.startedAt = outer?.startedAt ?? Date.now();

@@ -3,7 +3,6 @@ import { deploymentOf } from "../deployment.ts";
 import type { Wake } from "../engine/agent/records.ts";
 import type { AgentSpec } from "../engine/agent/spec.ts";
 import type { Bindings } from "../env.ts";
-import { loggingBackground } from "../log.ts";
 import { SESSION_RUNTIME } from "../run/agent/runtime.ts";
 import type { RunEvent } from "../run/events.ts";
 import type { JsonObject } from "../skill/manifest.ts";
@@ -54,12 +53,10 @@ export class Session implements SessionLifecycle {
   /** The parts must not call this session before the constructor has created all of them. */
   constructor(given: SessionHost) {
     const { storage } = given;
-    // What must be done again is due.
-    const background = loggingBackground(given.deployment.settings.eventRedactor, given.background);
-    const host = { ...given, background };
-    const conversation = new Conversation(host, this);
+    const conversation = new Conversation(given, this);
     this.conversation = conversation;
-    this.unlisted = new UnlistedSession({ ...host, log: conversation.log, listing: conversation.listing });
+    const { background, log, listing } = conversation;
+    this.unlisted = new UnlistedSession({ ...given, background, log, listing });
     this.daemon = new Daemon(conversation, storage);
     this.#snapshots = new SnapshotWriter(conversation, this.daemon);
     this.workflow = new Workflow(conversation, storage, (records) => this.task.journalled(records));

@@ -202,6 +202,23 @@ describe("the ends of runs", () => {
     expect(notes.map(({ state }) => state)).toEqual(["stored"]);
   });
 
+  it("are named in the log by their tenants if they are lost", async () => {
+    const { DB } = watched(() => Promise.reject(new Error("D1 is away")));
+    const deployment = new Deployment({ ...bindings, DB });
+    const logged = vi.spyOn(console, "error").mockReturnValue();
+    onTestFinished(() => logged.mockRestore());
+    const rows = ["acme", "other", "acme"].map((tenant, n) => ({ ...ended(`lost-${n}`), tenant }));
+    queueRows(deployment, rows, () => {});
+    await flushRows(deployment);
+    const line = {
+      event: "rows_not_stored",
+      rows: 3,
+      tenants: ["acme", "other"],
+      error: "Error: D1 is away",
+    };
+    expect(logged.mock.calls.map(([text]) => JSON.parse(text))).toEqual([line]);
+  });
+
   it("of a session are written by the session if nobody stored them", async () => {
     let failing = false;
     const { promise: seen, resolve: isSeen } = Promise.withResolvers<void>();

@@ -1,8 +1,10 @@
 /** What the operator learns about failures: the log has the cause of each, and metrics count it where it happened. */
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { RequestContext } from "../../src/http/context.ts";
 import { detachedContext } from "../../src/run/context.ts";
 import { inSpan } from "../../src/run/spans.ts";
+import { openSession } from "../../src/session/session.ts";
 import { sweepUnsettled } from "../../src/session/unsettled-runs.ts";
 import { FakeRunner, RUNNER_URL } from "./fake-runner.ts";
 import { withFaults } from "./faulty-storage.ts";
@@ -158,6 +160,29 @@ it("a fault in a session says in whose", async () => {
   await evictDurableObject(stub);
   await client.fetch("/sessions/damaged/messages");
   expect(await line("record_unreadable")).toMatchObject({ session_id: "damaged", tenant: "default" });
+});
+
+it("a failure that nobody waits for says whose work it was", async () => {
+  const request = new Request("http://localhost/", { headers: { "x-request-id": "request-1" } });
+  const kept: Promise<unknown>[] = [];
+  const context = new RequestContext(request, client.deployment, (work) => void kept.push(work));
+  context.admit({ tenant: "acme", key_id: null, scopes: [], operator: false });
+  context.within(request).background(Promise.reject(new Error("gone")));
+  await Promise.all(kept);
+  await post("/sessions", { id: "behind" });
+  const stub = client.env.SESSIONS.get(client.env.SESSIONS.idFromName("default/behind"));
+  await runInDurableObject(stub, async (_, state) => {
+    const { conversation } = openSession(state, client.env);
+    expect(conversation.id).toBe("behind");
+    conversation.background(Promise.reject(new Error("gone")));
+  });
+  const failed = { event: "background_failed", error: "Error: gone" };
+  await expect
+    .poll(() => lines.filter(({ event }) => event === failed.event))
+    .toEqual([
+      { ...failed, request_id: "request-1", tenant: "acme" },
+      { ...failed, session_id: "behind", tenant: "default" },
+    ]);
 });
 
 it("a runner that is down gives one line, and another one when it answers again", async () => {

@@ -78,23 +78,26 @@ export class Conversation {
 
   /** @param lifecycle the constructor never calls it */
   constructor(
-    { storage, deployment, background, runtime, die, now = Date.now }: SessionHost,
+    { storage, deployment, background: keep, runtime, die, now = Date.now }: SessionHost,
     lifecycle: SessionLifecycle,
   ) {
     const { env, settings } = deployment;
     this.#lifecycle = lifecycle;
     this.deployment = deployment;
     this.env = env;
-    this.background = background;
     this.runtime = runtime;
     this.die = die;
     const { redactor: answers, eventRedactor: events } = settings;
     this.#store = new ConversationStore(storage);
-    this.log = new SessionLog(this.#store, now, { answers, events });
+    const log = new SessionLog(this.#store, now, { answers, events });
+    this.log = log;
+    // What must be done again is due.
+    this.background = (work) => keep(work.catch(log.faults({ event: "background_failed" })));
     this.files = new SessionFiles({ storage, env, now, store: this.#store, lifecycle });
-    this.listing = new SessionListing({ log: this.log, deployment, background, lifecycle });
+    const { background } = this;
+    this.listing = new SessionListing({ log, deployment, background, lifecycle });
     const workspace = this.files.byRun;
-    this.runs = new Runs({ log: this.log, deployment, runtime, background, workspace, lifecycle });
+    this.runs = new Runs({ log, deployment, runtime, background, workspace, lifecycle });
   }
 
   /**
