@@ -6,7 +6,7 @@ import { HullError } from "../../../src/errors.ts";
 import type { Admit, CallEnd } from "../../../src/model/admission.ts";
 import type { AttemptEntry } from "../../../src/model/attempts.ts";
 import { type CallOptions, callModel } from "../../../src/model/call.ts";
-import { type Clock, systemClock } from "../../../src/model/clock.ts";
+import { systemClock } from "../../../src/model/clock.ts";
 import { callWithFallback } from "../../../src/model/fallback.ts";
 import { resolveTarget } from "../../../src/model/providers.ts";
 import { llmRetries } from "../../../src/model/retry.ts";
@@ -219,14 +219,13 @@ test("Hull asks for admission of a further attempt only after one with a text or
 
 test("an attempt that ran into its own time limit counts its prompt, also if another one follows", async () => {
   const { ends, admit } = clerk();
-  fake.script([{ hang: true }, { text: "ok" }]);
-  let limits = 0;
-  const clock: Clock = {
-    ...systemClock,
-    // Only the first attempt has a short limit.
-    after: (ms, fire) => systemClock.after(limits++ === 0 ? 60 : ms, fire),
+  const clock = handClock();
+  const late = (): FakeTurn => {
+    clock.pass(1000);
+    return { hang: true };
   };
-  await call(admit, { retry: llmRetries(1, 0), timeout_ms: 60_000, clock });
+  fake.script([late, { text: "ok" }]);
+  await call(admit, { retry: llmRetries(1, 0), timeout_ms: 1000, clock });
   expect(ends).toMatchObject([{ turn: {}, broken: [{ bytes: 0 }] }]);
 });
 
