@@ -2,6 +2,7 @@
 import { instructionFiles } from "./file-text.ts";
 import type { Findings } from "./findings.ts";
 import type { Manifest, PluginOfSkill, SkillRecord, SkillTool } from "./manifest.ts";
+import { textCommands } from "./text-commands.ts";
 import { allowedTools, workspaceTool } from "./tool-names.ts";
 
 interface File {
@@ -29,7 +30,7 @@ export function wantsWorkspaceTools({ manifest, body, files, tools = [], plugin 
   if (folder !== undefined && (folder.linked === true || body.includes("CLAUDE_PLUGIN_ROOT"))) return true;
   if (allowedTools(manifest.allowed_tools ?? []).some(({ tool }) => workspaceTool(tool) !== null))
     return true;
-  if (SHELL_BLOCK.test(body)) return true;
+  if (SHELL_BLOCK.test(body) || textCommands(body).length > 0) return true;
   const handled = programFiles(files, manifest, tools);
   return instructionFiles(files.map(({ path }) => path)).some(
     (path) => !handled.has(path) && !LICENCE.test(path),

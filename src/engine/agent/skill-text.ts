@@ -2,6 +2,7 @@
 import { memo } from "../../memo.ts";
 import { own } from "../../skill/json.ts";
 import { byteOrder } from "../../skill/path.ts";
+import { textCommands } from "../../skill/text-commands.ts";
 import { escaped } from "../skill-choice/catalog.ts";
 import type { AgentSkill, AgentSpec } from "./spec.ts";
 
@@ -101,26 +102,16 @@ export function wordsOf(given: string): string[] {
   );
 }
 
-/**
- * A command in a text that its output replaces: a mark, a backtick, the command, a backtick; or a fenced block with the
- * mark. A fenced block of Markdown only shows how others write such commands.
- */
-const COMMAND =
-  /^[ \t]*(`{3,}|~{3,})(?:markdown|md)\b.*\n(?:(?![ \t]*\1[ \t]*$).*\n)*|(?<![\w`$\\])!`([^`\n]+)`|^[ \t]*```!(?:bash|sh)?[ \t]*\n((?:(?![ \t]*```).*\n)+)[ \t]*```[ \t]*$/gm;
-
-/** The command that a match of `COMMAND` holds; `null`: it is a block of Markdown. */
-const commandIn = ([, , inline, block]: RegExpExecArray): string | null => inline ?? block?.trim() ?? null;
-
 /** Whether a skill's text has commands. */
-export const hasCommands = memo(({ prompt }: Pick<AgentSkill, "prompt">): boolean =>
-  prompt.matchAll(COMMAND).some((found) => commandIn(found) !== null),
+export const hasCommands = memo(
+  ({ prompt }: Pick<AgentSkill, "prompt">): boolean => textCommands(prompt).length > 0,
 );
 
 /** The commands in a skill's text, with its folders filled in. @param skills all skills of the run */
 export function commandsOf(skill: Shown, skills: readonly AgentSkill[]): string[] {
   if (!hasCommands(skill)) return [];
   const text = withFolders(skill.prompt, skill.dir, skill.plugin_dir, skills);
-  return [...new Set(Array.from(text.matchAll(COMMAND), (found) => commandIn(found) ?? []).flat())];
+  return [...new Set(textCommands(text).map(({ command }) => command))];
 }
 
 /**
@@ -136,12 +127,10 @@ function withOutputs(
 ): string {
   let shown = "";
   let at = 0;
-  for (const found of text.matchAll(COMMAND)) {
-    const command = commandIn(found);
-    if (command === null) continue;
-    const output = own(outputs ?? {}, command) ?? fillCommand(found[0]);
-    shown += fill(text.slice(at, found.index)) + output;
-    at = found.index + found[0].length;
+  for (const { command, start, end } of textCommands(text)) {
+    const output = own(outputs ?? {}, command) ?? fillCommand(text.slice(start, end));
+    shown += fill(text.slice(at, start)) + output;
+    at = end;
   }
   return shown + fill(text.slice(at));
 }

@@ -1,6 +1,6 @@
 /** Skills that messages name, placeholders in their text, and their files. */
 import { describe, expect, test } from "vitest";
-import { instructions } from "../../../../src/engine/agent/skill-text.ts";
+import { commandsOf, instructions } from "../../../../src/engine/agent/skill-text.ts";
 import { workspaceTools } from "../../../../src/engine/workspace-tools/definitions.ts";
 import { objectOf } from "../../../../src/skill/json.ts";
 import { goOn, offered, play, SPEC, says, skill, tool, toolTexts, userTexts } from "./harness.ts";
@@ -120,6 +120,11 @@ test("a command that did not run is filled in like the text around it, and an ou
     });
   expect(shown({ "echo $0": "$0" })).toBe("a: !`cat /k/s/a`, $0\n$0\n~~~md\n!`echo a`\n~~~");
   expect(shown({}, true)).toBe("a: !`cat /k/s/$0`, !`echo $0`\n```!\necho $0\n```\n~~~md\n!`echo a`\n~~~");
+});
+
+test("only what other clients run is a command in a text; how a text shows others to write it is none", () => {
+  const prompt = '(!`a b`) "!`c`": KEY=!`d`, `` !`e` ``, `!`f, x!`g`\n\t!`h`';
+  expect(commandsOf(skill("s", { prompt }), [])).toEqual(["a b", "c", "h"]);
 });
 
 test("whoever calls a skill again gets the output of its commands for these words", async () => {
