@@ -13,9 +13,11 @@ export function runningWords([first, ...words]: readonly Word[]): Word[] {
   const command = program === "git" ? words.find(({ text }) => !text.startsWith("-"))?.text : undefined;
   rules.push(...GIT_COMMANDS.filter(([of]) => of.test(command ?? "")).map(([, what]) => what));
   const scripts = /^g?sed$/.test(program) ? sedScripts(words) : new Set<Word>();
+  const programs = /^[gmn]?awk$/.test(program) ? awkPrograms(words) : new Set<Word>();
   return words.filter((word, index) => {
     if (hasSeveral(word)) return true;
     if (scripts.has(word) && !(word.plain && isHarmless(word.text))) return true;
+    if (programs.has(word) && !word.plain) return true;
     if (/^(?:bsd)?tar$/.test(program) && index === 0 && /^[A-Za-z]*[IF]/.test(word.text)) return true;
     const message = command === "commit" && /^(?:-a?m|--message)$/.test(words[index - 1]?.text ?? "");
     const settled = word.open.every(({ commands, quoted }) => (message && quoted) || nameCommit(commands));
@@ -42,7 +44,7 @@ const RUNNING: readonly (readonly [program: RegExp, word: RegExp])[] = [
   [/^g?sed$/, /^-(?!(?:[nErsuzb]*e?|-quiet|-silent|-regexp-extended|-posix|-separate|-unbuffered)$)./s],
   [
     /^(?:awk|gawk|mawk|nawk)$/,
-    /(?:system|\||>|@|^-(?![Fv])[A-Za-z]*[fEildopDW]|^--file|^--exec|^--include|^--load|^--debug|^--dump-variables|^--pretty-print|^--profile)/,
+    /(?:system|\||>|@|^-(?![Fv])[A-Za-z]*[efEildopDWFv]|^--assign|^--field-separator|^--source|^--file|^--exec|^--include|^--load|^--debug|^--dump-variables|^--pretty-print|^--profile)/,
   ],
   [
     /^curl$/,
@@ -105,6 +107,13 @@ function sedScripts(words: readonly Word[]): Set<Word> {
   return new Set(
     words.filter((_, index) => index === first || /^-[nErsuzb]*e$/.test(words[index - 1]?.text ?? "")),
   );
+}
+
+/** The words of awk that may be its program: those up to the first that is no option, and no value of `-F` or `-v`. */
+function awkPrograms(words: readonly Word[]): Set<Word> {
+  const own = words.filter((_, index) => !/^-[Fv]$/.test(words[index - 1]?.text ?? ""));
+  const first = own.findIndex(({ text }) => !/^-./.test(text));
+  return new Set(own.filter(({ text }, index) => (first === -1 || index <= first) && !/^-[Fv]/.test(text)));
 }
 
 /** One address, and one command that only prints or changes lines. */
