@@ -12,12 +12,16 @@ export function withVariables(command: string, variables: Variables = {}): strin
 
 /**
  * The command of a skill's text with what the skill was called with: all of it as `$ARGUMENTS`, its words as `$0`, `$1`
- * and so on. The shell fills them in, so that they are never commands themselves.
+ * and so on. The shell fills them in, so that they are never commands themselves. A command that names none of them is as
+ * it is without arguments.
  */
 export function withArguments(command: string, given: string): string {
-  if (given === "") return command;
+  // No program of Linux may start with an argument or a variable of more than 128 KiB.
+  if (given === "" || !NAMES_ARGUMENTS.test(command)) return command;
   const nth = command.replace(/\$ARGUMENTS\[(\d+)\]/g, (_, digits: string) => `\${${digits}}`);
   return `ARGUMENTS=${quoted(given)} bash -c ${[nth, ...wordsOf(given)].map(quoted).join(" ")}`;
 }
+
+const NAMES_ARGUMENTS = /\$\{?#?(?:ARGUMENTS\b|[\d@*#])/;
 
 const quoted = (value: string): string => `'${value.replaceAll("'", "'\\''")}'`;
