@@ -224,6 +224,7 @@ export class Handlers {
     // An earlier command may have removed it.
     mkdirSync(temporary, { recursive: true, mode: 0o700 });
     environment.TMPDIR = environment.TMP = environment.TEMP = temporary;
+    environment.CLAUDE_PROJECT_DIR = start.cwd;
     if (dirs.length > 0) environment.PYTHONPATH = dirs.join(delimiter);
     if (packages === true) environment.HULL_PYTHON_SESSION = join(dir, PYTHON_SESSION_FILE);
     if (skills !== null && skill !== undefined && skill_path !== undefined) {

@@ -131,16 +131,18 @@ test("Write refuses a file that no session keeps, which the next command would t
   ]);
 });
 
-test("R8: a command begins where the last one ended", async () => {
-  const { texts } = await run([
+test("R8: a command begins where the last one ended, and knows the work folder and the session", async () => {
+  const { id } = await json<{ id: string }>(await hull.post("/sessions", {}));
+  const turns = [
     [bash("mkdir -p sub/deep && cd sub/deep && pwd")],
-    [bash("pwd; echo x > here.txt")],
+    [bash('pwd; echo "$CLAUDE_PROJECT_DIR/sub/deep $CLAUDE_SESSION_ID"; echo x > here.txt')],
     [call("Read", { file_path: "here.txt" }), call("Glob", { pattern: "*.txt" })],
     [bash("cd ../..; ls")],
     [bash("pwd")],
-  ]);
+  ];
+  const { texts } = await run(turns, { workspace_tools: true }, `/sessions/${id}/runs`);
   expect(texts[0]).toMatch(/\/workspaces\/[0-9a-f]{32}\/files\/sub\/deep$/);
-  expect(texts[1]).toBe(texts[0]);
+  expect(texts[1]).toBe(`${texts[0]}\n${texts[0]} ${id}`);
   expect([texts[2], texts[3]]).toEqual(["     1\tx", "here.txt"]);
   expect(texts[5]).toBe(String(texts[0]).replace("/sub/deep", ""));
 });

@@ -45,7 +45,7 @@ export function instructions(skill: Shown, reader: Reader): string {
     ["SESSION_ID", reader.session_id ?? ""],
   ]);
   const pattern =
-    /\$(\$?)(?:(ARGUMENTS\b)(?:\[(\d+)\])?|(\d+)(?![.,]?\d|\w)|\{(?:HULL|HARN)_(SKILL_DIR|SESSION_ID)\})/g;
+    /\$(\$?)(?:(ARGUMENTS\b)(?:\[(\d+)\])?|(\d+)(?![.,]?\d|\w)|\{(?:CLAUDE|HULL|HARN)_(SKILL_DIR|SESSION_ID)\})/g;
   const filled = (
     found: string,
     kept: string,

@@ -52,6 +52,8 @@ export interface Command extends CodeTerms {
   cwd: string;
   /** Variables to set for it. Absent: none. */
   variables?: Variables;
+  /** The session that its run is part of. */
+  session_id?: string;
   /** The skill whose folder HULL_SKILL_DIR names; `null`: none. */
   skill: Pick<AgentSkill, "name" | "plugin_path" | "plugin_linked"> | null;
   signal: AbortSignal;
@@ -149,7 +151,7 @@ export async function runBash(command: Command, environment: BashEnvironment): P
 }
 
 function specOf(
-  { args, execution, run, cwd, skill, code, own_stderr, memory_bytes, network: own }: Command,
+  { args, execution, run, cwd, session_id, skill, code, own_stderr, memory_bytes, network: own }: Command,
   { context, known, skillsKey }: BashEnvironment,
   workspace: { id: string; version: number },
   list: { name: string; digest: string }[],
@@ -166,7 +168,7 @@ function specOf(
     skill: NAME,
     digest: EMPTY_PACK,
     argv: ["bash"],
-    env: allowedVariables(env, settings, null),
+    env: { ...allowedVariables(env, settings, null), ...defined({ CLAUDE_SESSION_ID: session_id }) },
     ...withheldKeys(env, settings.providerKeys),
     timeout_ms: Math.min(Math.max(1, wanted), MAX_BASH_MS),
     grace_ms: settings.grace_ms,

@@ -13,7 +13,7 @@ import {
   stderrOf,
 } from "../../engine/workspace-tools/command-result.ts";
 import { EDITOR_TOOL } from "../../engine/workspace-tools/editor-tool.ts";
-import { objectOf } from "../../skill/json.ts";
+import { defined, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import { WORKSPACE_TOOLS, type WorkspaceTool } from "../../skill/tool-names.ts";
 import { executionIdOf } from "../agent/execution-id.ts";
@@ -63,7 +63,8 @@ export class WorkspaceTools {
   #bash(command: Command): Promise<AgentToolResult> {
     const { context, spec, workspace, known, emit } = this.#options;
     const { key } = skillsFolder(context, spec);
-    const own = spec.variables === undefined ? command : { ...command, variables: spec.variables };
+    const { variables, session_id } = spec;
+    const own = { ...command, ...defined({ variables, session_id: session_id ?? undefined }) };
     return runBash(own, { context, workspace, known, emit, skills: this.#skills, skillsKey: key });
   }
 

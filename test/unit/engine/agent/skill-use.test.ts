@@ -7,7 +7,10 @@ import { goOn, offered, play, SPEC, says, skill, tool, toolTexts, userTexts } fr
 
 describe("messages that begin with a skill's name", () => {
   const skills = [
-    skill("my-skill", { prompt: "Do $ARGUMENTS; first $0; in ${HULL_SESSION_ID}.", on_activate: "on" }),
+    skill("my-skill", {
+      prompt: "Do $ARGUMENTS; first $0; in ${HULL_SESSION_ID}, ${CLAUDE_SESSION_ID}.",
+      on_activate: "on",
+    }),
     skill("hidden", { disable_model_invocation: true }),
     skill("closed", { user_invocable: false }),
     skill("käse".normalize("NFD"), {}),
@@ -19,7 +22,7 @@ describe("messages that begin with a skill's name", () => {
   };
 
   test.each([
-    ["/my-skill do it", ["do it"], "Do do it; first do; in s1."],
+    ["/my-skill do it", ["do it"], "Do do it; first do; in s1, s1."],
     ["$my-skill\nmany\nlines", ["many\nlines"], "Do many\nlines; first many;"],
     ["/my-skill", ["Follow the instructions of the skill my-skill."], "Do ; first $0;"],
     ["/hidden go", ["go"], "BODY OF hidden"],
