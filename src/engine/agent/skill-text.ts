@@ -32,9 +32,9 @@ export interface Reader {
 type Shown = Pick<AgentSkill, "name" | "prompt" | "files" | "dir" | "plugin_dir">;
 
 /**
- * A skill's instructions with all placeholders filled in. `$0` and the like stand for arguments only if there are any,
- * and if they are not prices, such as `$2.50` or `$5M`; otherwise they belong to the shell. A second `$` keeps what
- * follows as it is. In a command that ran or is still to run, the shell fills them in.
+ * A skill's instructions with all placeholders filled in. `$0` and the like stand for arguments only if there are so
+ * many, and if they are not prices, such as `$2.50` or `$5M`; otherwise they belong to the shell. A second `$` or a
+ * backslash keeps what follows as it is. In a command that ran or is still to run, the shell fills them in.
  */
 export function instructions(skill: Shown, reader: Reader): string {
   const { prompt, dir, plugin_dir } = skill;
@@ -45,7 +45,7 @@ export function instructions(skill: Shown, reader: Reader): string {
     ["SESSION_ID", reader.session_id ?? ""],
   ]);
   const pattern =
-    /\$(\$?)(?:(ARGUMENTS\b)(?:\[(\d+)\])?|(\d+)(?![.,]?\d|\w)|\{(?:CLAUDE|HULL|HARN)_(SKILL_DIR|SESSION_ID)\})/g;
+    /([\\$]?)\$(?:(ARGUMENTS\b)(?:\[(\d+)\])?|(\d+)(?![.,]?\d|\w)|\{(?:CLAUDE|HULL|HARN)_(SKILL_DIR|SESSION_ID)\})/g;
   const filled = (
     found: string,
     kept: string,
@@ -54,14 +54,11 @@ export function instructions(skill: Shown, reader: Reader): string {
     digits: string | undefined,
     variable: string | undefined,
   ): string => {
+    const word = words[Number(digits ?? nth)];
+    if (digits !== undefined && word === undefined && kept !== "$") return found;
     if (kept !== "") return found.slice(1);
-    if (nth !== undefined) return words[Number(nth)] ?? "";
-    if (all !== undefined) return reader.arguments;
-    if (digits === undefined) return values.get(variable ?? "") ?? "";
-    const word = words[Number(digits)];
-    // No text asks for so many words: `$30` is a price.
-    const price = word === undefined && digits.length > 1;
-    return words.length === 0 || price ? found : (word ?? "");
+    if (all !== undefined && nth === undefined) return reader.arguments;
+    return word ?? values.get(variable ?? "") ?? "";
   };
   const fill = (text: string): string => text.replace(pattern, filled);
   const placed = withFolders(prompt, dir, plugin_dir, reader.skills ?? []);

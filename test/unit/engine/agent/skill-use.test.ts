@@ -80,21 +80,22 @@ describe("messages that begin with a skill's name", () => {
   });
 });
 
-test("placeholders in a body: arguments, the folder, the session; a second $ keeps one as text; prices stay", () => {
-  const prompt = "$ARGUMENTS|$1|$$1|$$x$$|${HARN_SKILL_DIR}/a|${HULL_OTHER}|$${HULL_SKILL_DIR}";
+test("placeholders in a body: arguments, the folder, the session; a second $ or a backslash keeps one as text; prices stay", () => {
+  const prompt =
+    "$ARGUMENTS|$1|$$1|\\$1|\\$ARGUMENTS|$$x$$|${HARN_SKILL_DIR}/a|${HULL_OTHER}|$${HULL_SKILL_DIR}";
   const shown = (given: string) =>
     instructions(skill("s", { prompt, files: { paths: [], count: 0 } }), {
       session_id: null,
       arguments: given,
     });
-  expect(shown("a b")).toBe("a b|b|$1|$$x$$|skill://s/a|${HULL_OTHER}|${HULL_SKILL_DIR}");
-  expect(shown("")).toBe("|$1|$1|$$x$$|skill://s/a|${HULL_OTHER}|${HULL_SKILL_DIR}");
+  expect(shown("a b")).toBe("a b|b|$1|$1|$ARGUMENTS|$$x$$|skill://s/a|${HULL_OTHER}|${HULL_SKILL_DIR}");
+  expect(shown("")).toBe("|$1|$1|\\$1|$ARGUMENTS|$$x$$|skill://s/a|${HULL_OTHER}|${HULL_SKILL_DIR}");
   const prices = "$2M of $500K, $5.00 or $1,000 for $30; $$2x$$, $0.5";
   const priced = instructions(skill("s", { prompt: `${prices}; $1, $2. $0-$1.` }), {
     session_id: null,
     arguments: "a b",
   });
-  expect(priced).toBe(`${prices}; b, . a-b.`);
+  expect(priced).toBe(`${prices}; b, $2. a-b.`);
 });
 
 test.each([
