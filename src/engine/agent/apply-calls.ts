@@ -59,7 +59,7 @@ export function applyToCalls(state: AgentState, run: RunState, record: CallRecor
       return settleCall(state, { ...run, ledger }, effect, result, true);
     }
     case "skill_loaded": {
-      const given = knownSkill(state, record.name)?.arguments ?? "";
+      const given = record.arguments ?? knownSkill(state, record.name)?.arguments ?? "";
       const changed = afterActivation(state, run, record.name, given);
       return settleCall(changed.state, changed.run, record.effect, record.result, true);
     }

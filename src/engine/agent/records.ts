@@ -226,7 +226,15 @@ export type AgentRecord = { v: 1; at: number } & (
       tools: AgentTool[];
       failed: { server: string; message: string }[];
     }
-  | { type: "skill_loaded"; run: string; effect: string; name: string; result: AgentToolResult }
+  | {
+      type: "skill_loaded";
+      run: string;
+      effect: string;
+      name: string;
+      /** What the model called it with. Absent: nothing. */
+      arguments?: string;
+      result: AgentToolResult;
+    }
   | { type: "hook_settled"; run: string; effect: string; hook: string; result: Json; error: string | null }
   | { type: "approval_requested"; run: string; effect: string; request: ApprovalRequest }
   | {

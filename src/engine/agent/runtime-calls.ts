@@ -1,4 +1,5 @@
 /** The loop's own tools, and how it answers their calls: of the task ledger, of skills and their files. Pure. */
+import { textOf } from "../../skill/json.ts";
 import { SUB_AGENT } from "../../skill/tool-names.ts";
 import type { ToolCallBlock, ToolDefinition } from "../messages.ts";
 import { plainResult, settle } from "./call-results.ts";
@@ -76,12 +77,14 @@ function loadStep(state: AgentState, run: RunState, open: OpenCall): CallStep {
   const forked = forkedBy(run, call);
   if (forked !== null) return startFork(state, run, open, forked);
   const called = skillToLoad(run.spec, call.arguments);
-  const commands = called === null ? null : dueCommands(state, run, called);
+  const given = textOf(call.arguments?.args);
+  const commands = called === null ? null : dueCommands(state, run, called, given || undefined);
   if (commands !== null) return commands;
   const { name, content } = loadSkill(state, run, call.arguments);
   if (name === null) return settle(run, open, plainResult("error", content, null));
   const result = plainResult("ok", content, null);
-  return recorded({ type: "skill_loaded", run: run.spec.run_id, effect, name, result });
+  const more = given === "" ? {} : { arguments: given };
+  return recorded({ type: "skill_loaded", run: run.spec.run_id, effect, name, ...more, result });
 }
 
 function searchStep(run: RunState, open: OpenCall): AgentStep {

@@ -13,8 +13,16 @@ import type { AgentStep } from "./step.ts";
 /** The name of the hook for a skill's commands. */
 const MARK = "!";
 
-/** The commands of a skill that must run before its text is shown; `null`: there are none, or they have run. */
-export function dueCommands(state: AgentState, run: RunState, skill: AgentSkill): AgentStep | null {
+/**
+ * The commands of a skill that must run before its text is shown; `null`: there are none, or they have run.
+ * @param given what the skill is called with
+ */
+export function dueCommands(
+  state: AgentState,
+  run: RunState,
+  skill: AgentSkill,
+  given = skill.arguments ?? knownSkill(state, skill.name)?.arguments ?? "",
+): AgentStep | null {
   if (skillOutputs(state, skill.name) !== undefined) return null;
   const commands = commandsOf(skill, skillsOf(run.spec));
   if (commands.length === 0 || !commands.every((command) => mayRun(run.spec, skill, command))) return null;
@@ -23,11 +31,7 @@ export function dueCommands(state: AgentState, run: RunState, skill: AgentSkill)
     effect: effects.skillCommands(run.iterations - 1, skill.name),
     hook: `${MARK}${skill.name}`,
     purpose: "skill_commands",
-    payload: {
-      skill: skill.name,
-      commands,
-      arguments: skill.arguments ?? knownSkill(state, skill.name)?.arguments ?? "",
-    },
+    payload: { skill: skill.name, commands, arguments: given },
   };
 }
 

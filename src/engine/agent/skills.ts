@@ -3,7 +3,7 @@
 import { memo, memoLast } from "../../memo.ts";
 import { counted } from "../../plural.ts";
 import { globMatchesAny } from "../../skill/glob.ts";
-import { objectOf } from "../../skill/json.ts";
+import { objectOf, textOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { allowedTools } from "../../skill/tool-names.ts";
 import type { Message, ToolDefinition, Warning } from "../messages.ts";
@@ -336,6 +336,7 @@ export const loadSkillTool = memo((skills: readonly AgentSkill[]): ToolDefinitio
   const task = text(
     "For a skill that another agent carries out, without this conversation: what it is to do",
   );
+  const args = text("What the skill is to work on, as a person writes it after /name");
   const properties: JsonObject = {
     name: {
       type: "string",
@@ -343,6 +344,7 @@ export const loadSkillTool = memo((skills: readonly AgentSkill[]): ToolDefinitio
       description: "Name of the skill",
     },
     ...(skills.some(({ fork }) => fork === true) ? { task } : {}),
+    ...(skills.some(({ prompt }) => prompt.includes("$ARGUMENTS")) ? { args } : {}),
     require_signature: {
       type: "boolean",
       description: "Refuse a skill that nobody who is trusted has signed",
@@ -484,6 +486,6 @@ export function loadSkill(
   const same = before?.digest === skill.digest;
   if (active.includes(skill.name) || (before !== undefined && same))
     return { name: skill.name, content: activeAlready(skill.name) };
-  const reader = readerOf(state, spec, skill, "");
+  const reader = readerOf(state, spec, skill, textOf(args?.args));
   return { name: skill.name, content: activation(skill, reader, before !== undefined) };
 }

@@ -5,6 +5,9 @@ import type { AgentRecord } from "../../../../src/engine/agent/records.ts";
 import { matchSkills } from "../../../../src/engine/agent/skills.ts";
 import type { AgentSkill } from "../../../../src/engine/agent/spec.ts";
 import { catalogSection } from "../../../../src/engine/skill-choice/catalog.ts";
+import { workspaceTools } from "../../../../src/engine/workspace-tools/definitions.ts";
+import { objectOf } from "../../../../src/skill/json.ts";
+import type { Json } from "../../../../src/skill/manifest.ts";
 import { fc } from "../../../support/property.ts";
 import {
   goOn,
@@ -336,6 +339,26 @@ describe("load_skill", () => {
   test("a skill with a trusted signature is loaded where a signature is required", async () => {
     const signed = skill("a", { signature: { signer: "f".repeat(64), trusted: true } });
     expect(answer(await load({ name: "a", require_signature: true }, [signed]))).toContain("BODY OF a");
+  });
+
+  test("fills in what the model calls a skill with, also after a compaction", async () => {
+    const prompt = "Fix $0: $ARGUMENTS. !`cat $0`";
+    const spec = { skills: [skill("a", { prompt })], tools: workspaceTools(["Bash"], []) };
+    const calls: Reply[] = [{ calls: [["load_skill", { name: "a", args: "42 now" }]] }, "ok"];
+    const hooks = { "!a": (payload: Json) => ({ "cat $0": `file ${objectOf(payload).arguments}` }) };
+    const played = await play({ spec, replies: calls, hooks });
+    expect(answer(played)).toContain("Fix 42: 42 now. file 42 now");
+    const trimmed = applyAgentRecord(played.state, { v: 1, at: 2, type: "session_trimmed", keep_last: 1 });
+    const state = applyAgentRecord(trimmed, started({ ...spec, run_id: "run_2" }));
+    expect((await play({ state, replies: ["ok"] })).requests[0]?.system).toContain("Fix 42: 42 now.");
+    const offers = async (text: string) => {
+      const { requests } = await load({ name: "a" }, [skill("a", { prompt: text })]);
+      return Object.keys(objectOf(requests[0]?.tools[0]?.parameters.properties));
+    };
+    expect([await offers("$ARGUMENTS"), await offers("Fix $0.")]).toEqual([
+      ["name", "args", "require_signature"],
+      ["name", "require_signature"],
+    ]);
   });
 
   test("answers a second call with a short note, announces a new version, and says if the skill is active already", async () => {
