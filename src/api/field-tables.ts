@@ -137,6 +137,10 @@ const MANIFEST_TEXTS: { readonly [name in FieldName]: FieldText } = {
     text: "What a person types after `/slug`; shown to people.",
     schema: { type: ["string", "array"] },
   },
+  arguments: {
+    text: "Names of its arguments in their order: with `[issue, branch]`, `$branch` in the text is the second word of what a person types after `/slug`.",
+    takes: "list of names, or string split on spaces",
+  },
   context: { text: CLIENT },
   agent: { text: CLIENT },
   effort: {

@@ -23,6 +23,7 @@ export function readActivation(
   const readers: Readers<typeof ACTIVATION_FIELDS> = {
     // YAML reads `[file]` as a list, but all other clients show it as the text that a person types.
     "argument-hint": (at) => stripControls(textOf(at.node) ?? at.node.source).trim(),
+    arguments: (at) => argumentNames(findings, at),
     context: (at) => (text(findings, at)?.toLowerCase() === "fork" ? "fork" : undefined),
     // A value that cannot be read must not let an unsigned skill pass.
     "require-signature": (at) => flag(findings, at, wrongType),
@@ -77,6 +78,14 @@ function texts(findings: Findings, slot: Slot): string[] | undefined {
 /** The texts of a list, or the single text. */
 export const textsOf = (node: Node): string[] =>
   (node.kind === "list" ? node.items : [node]).map((each) => stripControls(textOf(each) ?? ""));
+
+/** Some authors describe the arguments instead. */
+function argumentNames(findings: Findings, slot: Slot): string[] | undefined {
+  const names = textsOf(slot.node).flatMap((each) => each.split(/[\s,]+/).filter((name) => name !== ""));
+  if (names.length > 0 && names.every((name) => /^[A-Za-z_][\w-]*$/.test(name))) return names;
+  odd(findings, slot, "a list of names");
+  return undefined;
+}
 
 /** `true`, `false`, or names of workspace tools, including their names in other clients. */
 function workspaceTools(findings: Findings, slot: Slot): Manifest["workspace_tools"] {

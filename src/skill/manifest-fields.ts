@@ -122,6 +122,8 @@ export const ACTIVATION_FIELDS = {
   paths: { kind: "list", orText: true },
   /** What a person types after `/name`; shown to people. */
   "argument-hint": { kind: "text", stored: "argument_hint", default: "", sparse: true },
+  /** Names of its arguments in their order: `$name` in the text stands for one. */
+  arguments: { kind: "list", orText: true },
   /** `fork`: the skill runs in a sub-agent's own context rather than in the conversation. */
   context: { kind: "text" },
   /** The kind of sub-agent, in the words of other clients. */

@@ -34,9 +34,10 @@ const { hull, fake } = await commonHull({
   "quotes/SKILL.md": `---
 name: quotes
 description: Quotes what it is given
+arguments: first second
 workspace_tools: true
 ---
-All: !\`echo "<$ARGUMENTS>" '$1' $0, \${1:-none} \${7:-none} "$ARGUMENTS[1]"\`.
+All: !\`echo "<$ARGUMENTS>" '$1' $0, \${1:-none} \${7:-none} "$ARGUMENTS[1]" $second\`. Then $second.
 Note: !\`cat "\${CLAUDE_SKILL_DIR}/note.md"\`
 
 \`\`\`!
@@ -350,7 +351,7 @@ test("R15: commands in a published skill's text run before it is shown, where Ba
 test("commands in a skill's text get what it was called with, never as commands; blocks run, examples do not", async () => {
   const given = 'one "two words" $(echo x); echo y';
   const shown = [
-    `All: <${given}> $1 one, two words none two words.`,
+    `All: <${given}> $1 one, two words none two words two words. Then two words.`,
     "Note: costs $1",
     "",
     "block one",

@@ -65,6 +65,17 @@ export function instructions(skill: Shown, reader: Reader): string {
   return withOutputs(placed, reader.outputs, fill, reader.later === true ? String : fill);
 }
 
+/** The text with `$ARGUMENTS[0]` for the first of its arguments' names, and so on. A backslash keeps a name as it is. */
+export function withPositions(text: string, names: readonly string[] = []): string {
+  if (names.length === 0) return text;
+  // The name that a longer one begins with must not come first.
+  const any = names.toSorted((a, b) => b.length - a.length).join("|");
+  return text.replace(
+    new RegExp(`(?<![\\\\$])\\$(${any})(?!\\w)`, "g"),
+    (_, name: string) => `$ARGUMENTS[${names.indexOf(name)}]`,
+  );
+}
+
 /** Ways in which the texts of several clients name the skill's own folder. */
 export const OWN_FOLDER =
   /\$\{(?:CLAUDE_|HULL_|HARN_)?SKILL_DIR\}|\$(?:CLAUDE_|HULL_|HARN_)?SKILL_DIR\b|\{\{ ?(?:baseDir|skill_dir) ?\}\}|\{(?:baseDir|skill_dir)\}|<path-to-skill>/g;

@@ -1,6 +1,7 @@
 /** The skills of a run: served ones by slug, stored ones by id or name, and those that the request contains. */
 
 import * as z from "zod/mini";
+import { withPositions } from "../../engine/agent/skill-text.ts";
 import type { AgentSkill, AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
 import { toolDefinition } from "../../engine/arguments.ts";
 import { faultsIn, wrongValue } from "../../engine/fault.ts";
@@ -233,7 +234,7 @@ export function skillOf(context: RunContext, record: SkillRecord, digest: string
     name: manifest.slug,
     description: manifest.description,
     when_to_use: activation.when_to_use ?? "",
-    prompt: body,
+    prompt: withPositions(body, activation.arguments),
     paths: activation.paths ?? [],
     ...toolTerms(context.settings, record),
     disable_model_invocation: activation.disable_model_invocation ?? false,

@@ -43,6 +43,8 @@ const TABLE: Record<string, [string, string[]][]> = {
     ["run: ./main.sh\nrequire_signature:", ["error wrong_type 5 require-signature"]],
     ["run: ./main.sh\nrequire-signature: 'True'", []],
     ["run: ./main.sh\nuser-invocable: yes", ["warning activation_field 5 user-invocable"]],
+    ["run: ./main.sh\narguments: [{name: issue}]", ["warning activation_field 5 arguments"]],
+    ["run: ./main.sh\narguments: what to do, in 280 letters", ["warning activation_field 5 arguments"]],
     ["mode: lmm\nrun: ./main.sh", ["error value_not_allowed 4 mode"]],
     ["serve: latin.csv", ["warning serve_encoding 4 serve"]],
     ["serve: latin.csv\noutput_mime: text/plain; charset=UTF-8", ["warning serve_encoding 4 serve"]],

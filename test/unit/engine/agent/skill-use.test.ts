@@ -1,6 +1,6 @@
 /** Skills that messages name, placeholders in their text, and their files. */
 import { describe, expect, test } from "vitest";
-import { commandsOf, instructions } from "../../../../src/engine/agent/skill-text.ts";
+import { commandsOf, instructions, withPositions } from "../../../../src/engine/agent/skill-text.ts";
 import { workspaceTools } from "../../../../src/engine/workspace-tools/definitions.ts";
 import { objectOf } from "../../../../src/skill/json.ts";
 import { goOn, offered, play, SPEC, says, skill, tool, toolTexts, userTexts } from "./harness.ts";
@@ -124,6 +124,13 @@ test("a command that did not run is filled in like the text around it, and an ou
     });
   expect(shown({ "echo $0": "$0" })).toBe("a: !`cat /k/s/a`, $0\n$0\n~~~md\n!`echo a`\n~~~");
   expect(shown({}, true)).toBe("a: !`cat /k/s/$0`, !`echo $0`\n```!\necho $0\n```\n~~~md\n!`echo a`\n~~~");
+});
+
+test("names of arguments are their positions in the text, the longest name first", () => {
+  const names = ["old", "old-name", "n"];
+  expect(withPositions("$old-name, $old-x, ${n}, $n. $no \\$n $$n", names)).toBe(
+    "$ARGUMENTS[1], $ARGUMENTS[0]-x, ${n}, $ARGUMENTS[2]. $no \\$n $$n",
+  );
 });
 
 test("only what other clients run is a command in a text; how a text shows others to write it is none", () => {
