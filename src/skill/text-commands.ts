@@ -7,7 +7,11 @@
 const COMMAND =
   /^[ \t]*(`{3,}|~{3,})(?:markdown|md)\b.*\n(?:(?![ \t]*\1[ \t]*$).*\n)*|(?<![\w`$\\=]|`` )!`([^`\n]+)`|^[ \t]*```!(?:bash|sh)?[ \t]*\n((?:(?![ \t]*```).*\n)+)[ \t]*```[ \t]*$/gm;
 
+/** What a shell leaves as it is. Other clients fill in the arguments before the shell, also a word in single quotes. */
+const QUOTED = /"(?:\\[\s\S]|[^"\\])*"|'(\$ARGUMENTS(?:\[\d+\])?)'|'[^']*'|\\[\s\S]/g;
+
 interface TextCommand {
+  /** With `"$ARGUMENTS"` for `'$ARGUMENTS'`. */
   command: string;
   /** Where it begins and ends in the text, with its marks. */
   start: number;
@@ -16,7 +20,11 @@ interface TextCommand {
 
 export function textCommands(text: string): TextCommand[] {
   return Array.from(text.matchAll(COMMAND), ({ 0: whole, 2: inline, 3: block, index }) => {
-    const command = inline ?? block?.trim();
-    return command === undefined ? [] : [{ command, start: index, end: index + whole.length }];
+    const written = inline ?? block?.trim();
+    if (written === undefined) return [];
+    const command = written.replace(QUOTED, (found, all?: string) =>
+      all === undefined ? found : `"${all}"`,
+    );
+    return [{ command, start: index, end: index + whole.length }];
   }).flat();
 }

@@ -37,7 +37,7 @@ description: Quotes what it is given
 arguments: first second
 workspace_tools: true
 ---
-All: !\`echo "<$ARGUMENTS>" '$1' $0, \${1:-none} \${7:-none} "$ARGUMENTS[1]" $second\`. Then $second.
+All: !\`echo "<$ARGUMENTS>" '$1' $0, \${1:-none} \${7:-none} "$ARGUMENTS[1]" '$second'\`. Then $second.
 Note: !\`cat "\${CLAUDE_SKILL_DIR}/note.md"\`
 
 \`\`\`!

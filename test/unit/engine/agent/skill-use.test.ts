@@ -126,6 +126,13 @@ test("a command that did not run is filled in like the text around it, and an ou
   expect(shown({}, true)).toBe("a: !`cat /k/s/$0`, !`echo $0`\n```!\necho $0\n```\n~~~md\n!`echo a`\n~~~");
 });
 
+test("the arguments in single quotes are a word, as other clients fill them in; other quotes stay", () => {
+  const prompt = `!\`a '$ARGUMENTS' '$ARGUMENTS[1]' '$1' "'$ARGUMENTS'" 'x $ARGUMENTS' \\''$ARGUMENTS'\``;
+  expect(commandsOf(skill("s", { prompt }), [])).toEqual([
+    `a "$ARGUMENTS" "$ARGUMENTS[1]" '$1' "'$ARGUMENTS'" 'x $ARGUMENTS' \\'"$ARGUMENTS"`,
+  ]);
+});
+
 test("names of arguments are their positions in the text, the longest name first", () => {
   const names = ["old", "old-name", "n"];
   expect(withPositions("$old-name, $old-x, ${n}, $n. $no \\$n $$n", names)).toBe(
