@@ -88,8 +88,8 @@ export function packTar(files: readonly TarFile[]): Uint8Array<ArrayBuffer> {
 }
 
 /**
- * What a header says of a link. Nothing if the pack has no such file, which is no link itself, with the same content, and
- * if the path is too long: it then is a copy only.
+ * The target of a link for its header. It is empty, so that readers see a copy only, if the path is too long, or if the
+ * pack has no such file with the same content and mode that is no link itself.
  */
 function linkOf({ link, mode, bytes }: TarFile, whole: ReadonlyMap<string, TarFile>): Uint8Array {
   const file = link === undefined ? undefined : whole.get(link);

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { commandsOf, instructions, withPositions } from "../../../../src/engine/agent/skill-text.ts";
 import { workspaceTools } from "../../../../src/engine/workspace-tools/definitions.ts";
 import { objectOf } from "../../../../src/skill/json.ts";
-import { goOn, offered, play, SPEC, says, skill, tool, toolTexts, userTexts } from "./harness.ts";
+import { goOn, offered, play, received, SPEC, says, skill, tool, toolTexts, userTexts } from "./harness.ts";
 
 describe("messages that begin with a skill's name", () => {
   const skills = [
@@ -62,18 +62,7 @@ describe("messages that begin with a skill's name", () => {
     const { requests } = await play({
       spec: { skills, tools: [tool("t")] },
       replies: [{ calls: [["t", {}]] }, "ok"],
-      incoming: {
-        1: [
-          {
-            v: 1,
-            at: 1,
-            type: "message_received",
-            run: "run_1",
-            delivery: "finish_step",
-            message: { role: "user", content: [{ type: "text", text: "/my-skill now" }] },
-          },
-        ],
-      },
+      incoming: { 1: [received("/my-skill now")] },
     });
     expect(userTexts(requests[1] ?? expect.fail())).toEqual(["go", "now"]);
     expect(requests[1]?.system).toContain("Do now; first now;");
@@ -154,18 +143,7 @@ test("whoever calls a skill again gets the output of its commands for these word
     },
     replies: [{ calls: [["t", {}]] }, "ok"],
     hooks: { "!my-skill": (payload) => ({ "cat $0": `of ${objectOf(payload).arguments}` }) },
-    incoming: {
-      1: [
-        {
-          v: 1,
-          at: 1,
-          type: "message_received",
-          run: "run_1",
-          delivery: "finish_step",
-          message: { role: "user", content: [{ type: "text", text: "/my-skill two" }] },
-        },
-      ],
-    },
+    incoming: { 1: [received("/my-skill two")] },
   });
   expect(requests.map(({ system }) => /Look: .*/.exec(system)?.[0])).toEqual([
     "Look: of one",
