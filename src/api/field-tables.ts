@@ -165,7 +165,8 @@ const MANIFEST_TEXTS: { readonly [name in FieldName]: FieldText } = {
   },
   hooks: {
     text: "What an agent run calls when the skill becomes active, and when it stops being active.",
-    takes: "mapping of `on_activate` and `on_deactivate` to names of [hooks](#hooks)",
+    takes:
+      "mapping of `on_activate` and `on_deactivate` to names of [hooks](#hooks), and of events to [commands](real-skills.md#command-hooks)",
   },
 };
 

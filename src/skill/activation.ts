@@ -1,13 +1,14 @@
 /** When an agent run may activate a skill, and who may do it: fields in addition to those of the format. */
 import { firstOf } from "../cut.ts";
+import { readCommandHooks } from "./command-hooks.ts";
 import type { Field } from "./field-kinds.ts";
-import { type Readers, readFields, stripControls, wrongType } from "./fields.ts";
+import { type Readers, readFields, stripControls, withoutEffect, wrongType } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import { warnMissed } from "./foreign-fields.ts";
 import type { Activation, Json, Manifest } from "./manifest.ts";
 import { ACTIVATION_FIELDS, TOOLSET_FIELDS } from "./manifest-fields.ts";
 import { splitAllowedTools, WORKSPACE_TOOLS, workspaceTool } from "./tool-names.ts";
-import { items, type MapNode, type Node, type Slot, textOf } from "./tree.ts";
+import { child, items, type MapNode, type Node, type Slot, textOf } from "./tree.ts";
 import { FINGERPRINT } from "./trust.ts";
 
 /** What the fields set in a manifest. A field that cannot be read has no effect, and gets a warning. */
@@ -33,11 +34,11 @@ export function readActivation(
   const options = { readKind: readLeniently };
   const tools = readFields(findings, root, top, TOOLSET_FIELDS, toolset, options);
   const { hooks: _, ...read } = readFields(findings, root, top, ACTIVATION_FIELDS, readers, options);
-  const activation = { ...read, ...hookNames(root.entries.get("hooks")?.value) };
+  const activation = { ...read, ...hooksOf(findings, child(root, "hooks")) };
   warnMissed(
     findings,
     root,
-    ["hooks", "context", "agent", "effort", "shell"].filter((field) => root.entries.has(field)),
+    ["context", "agent", "effort", "shell"].filter((field) => root.entries.has(field)),
   );
   return Object.keys(activation).length === 0 ? tools : { ...tools, activation };
 }
@@ -57,7 +58,7 @@ function readLeniently(findings: Findings, slot: Slot, { kind }: Field): Json | 
 
 function text(findings: Findings, slot: Slot): string | undefined {
   const value = textOf(slot.node);
-  if (value === null) odd(findings, slot, "a string");
+  if (value === null) withoutEffect(findings, slot, "a string");
   return value === null ? undefined : stripControls(value).trim();
 }
 
@@ -66,7 +67,7 @@ function texts(findings: Findings, slot: Slot): string[] | undefined {
   const nodes = slot.node.kind === "list" ? items(slot.node, slot.path).map(({ node }) => node) : [slot.node];
   const values = nodes.map(textOf);
   if (values.some((value) => value === null)) {
-    odd(findings, slot, "a list of strings");
+    withoutEffect(findings, slot, "a list of strings");
     return undefined;
   }
   const split = values.flatMap((value) =>
@@ -83,7 +84,7 @@ export const textsOf = (node: Node): string[] =>
 function argumentNames(findings: Findings, slot: Slot): string[] | undefined {
   const names = textsOf(slot.node).flatMap((each) => each.split(/[\s,]+/).filter((name) => name !== ""));
   if (names.length > 0 && names.every((name) => /^[A-Za-z_][\w-]*$/.test(name))) return names;
-  odd(findings, slot, "a list of names");
+  withoutEffect(findings, slot, "a list of names");
   return undefined;
 }
 
@@ -95,7 +96,7 @@ function workspaceTools(findings: Findings, slot: Slot): Manifest["workspace_too
   const names = slot.node.kind === "map" ? [null] : [first, ...others].map(workspaceTool);
   const known = names.filter((name) => name !== null);
   if (known.length === names.length) return [...new Set(known)];
-  odd(findings, slot, `true, false or a list of ${WORKSPACE_TOOLS.join(", ")}`);
+  withoutEffect(findings, slot, `true, false or a list of ${WORKSPACE_TOOLS.join(", ")}`);
   return undefined;
 }
 
@@ -115,25 +116,29 @@ function fingerprints(findings: Findings, slot: Slot): string[] | undefined {
   return given;
 }
 
-function flag(findings: Findings, slot: Slot, fault: typeof odd = odd): boolean | undefined {
+function flag(
+  findings: Findings,
+  slot: Slot,
+  fault: typeof withoutEffect = withoutEffect,
+): boolean | undefined {
   const value = textOf(slot.node)?.trim().toLowerCase();
   if (value === "true" || value === "false") return value === "true";
   fault(findings, slot, "true or false");
   return undefined;
 }
 
-/** Names of the skill's own hooks. Hooks of other clients are commands by event, and have no effect here. */
-function hookNames(node: Node | undefined): Pick<Activation, "on_activate" | "on_deactivate"> {
-  if (node?.kind !== "map") return {};
+/** The skill's hooks: names of its own functions, and commands at the events of other clients. */
+function hooksOf(
+  findings: Findings,
+  slot: Slot | undefined,
+): Pick<Activation, "on_activate" | "on_deactivate" | "command_hooks"> {
+  if (slot === undefined) return {};
+  const { node } = slot;
   const named = (["on_activate", "on_deactivate"] as const).flatMap((key) => {
-    const value = node.entries.get(key)?.value;
+    const value = node.kind === "map" ? node.entries.get(key)?.value : undefined;
     const name = value === undefined ? null : textOf(value);
     return name === null ? [] : [[key, name] as const];
   });
-  return Object.fromEntries(named);
-}
-
-function odd(findings: Findings, slot: Slot, wanted: string): void {
-  const message = `The field ${slot.path} is not ${wanted}, and has no effect.`;
-  findings.warning("activation_field", slot, message, `Write ${wanted}.`);
+  const command_hooks = readCommandHooks(findings, slot);
+  return { ...Object.fromEntries(named), ...(command_hooks.length === 0 ? {} : { command_hooks }) };
 }

@@ -307,3 +307,9 @@ export function wrongType(findings: Findings, slot: Slot, expected: string, hint
     hint ?? (empty ? "Give it a value, or remove the line." : undefined),
   );
 }
+
+/** A warning about a value of an optional field that Hull cannot read. */
+export function withoutEffect(findings: Findings, slot: Slot, wanted: string): void {
+  const message = `The field ${slot.path} is not ${wanted}, and has no effect.`;
+  findings.warning("activation_field", slot, message, `Write ${wanted}.`);
+}

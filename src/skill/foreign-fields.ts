@@ -44,14 +44,6 @@ const IN_TOML = "Set [approvals] in hull.toml, or approval_policy in the run's o
 
 /** Spelt with hyphens; `_` and capitals within a word are the same. */
 const MISSED: { [field: string]: Missed } = {
-  hooks: {
-    what: "Hull does not run the commands that other clients run at their events",
-    hint: "Write hooks.ts next to SKILL.md, or leave the field to other clients.",
-    asks: ({ node }) =>
-      node.kind !== "map"
-        ? node.source !== ""
-        : Array.from(node.entries.keys()).some((key) => !key.startsWith("on_")),
-  },
   "on-activate": hookOfHarn("on_activate"),
   "on-deactivate": hookOfHarn("on_deactivate"),
   context: {

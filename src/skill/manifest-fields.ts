@@ -147,7 +147,7 @@ export const ACTIVATION_FIELDS = {
   "trusted-signers": { kind: "list", orText: true, stored: "trusted_signers" },
   /** Names of MCP servers of the deployment or the run that are bound while the skill is active. */
   mcp: { kind: "list", orText: true, default: [], sparse: true },
-  /** Names of the skill's own hooks, stored as `on_activate` and `on_deactivate`. */
+  /** Names of the skill's own hooks, and command hooks, stored as `on_activate`, `on_deactivate` and `command_hooks`. */
   hooks: { kind: "map" },
 } as const satisfies Fields;
 

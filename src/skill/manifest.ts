@@ -108,6 +108,23 @@ function llmSettings() {
   return z.object({ ...shapes, target: modelTarget(), fallback: z.array(modelTarget()) });
 }
 
+/** The events of other clients at which Hull runs commands. */
+export const HOOK_EVENTS = ["PreToolUse", "PostToolUse", "PostToolUseFailure"] as const;
+
+/** A command of a skill that runs before or after calls of tools. */
+export type CommandHook = Read<typeof commandHook>;
+function commandHook() {
+  return z.object({
+    event: z.enum(HOOK_EVENTS),
+    /** The tools: see `watches`. */
+    matcher: z.string(),
+    command: z.string(),
+    timeout_ms: count(),
+    /** Only the first such call of a run has it. */
+    once: maybe(z.literal(true)),
+  });
+}
+
 export type Activation = Read<typeof activation>;
 function activation() {
   const text = z.string();
@@ -116,6 +133,7 @@ function activation() {
     ...shapes,
     on_activate: maybe(text),
     on_deactivate: maybe(text),
+    command_hooks: maybe(z.array(commandHook())),
     /** The model of a plain Agent Skill in the words of other clients: `opus`. */
     model: maybe(text),
   });

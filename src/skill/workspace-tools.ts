@@ -12,7 +12,7 @@ interface File {
 
 /** The parts of a skill that determine this. */
 interface SkillFacts {
-  manifest: Pick<Manifest, "mode" | "allowed_tools" | "llm">;
+  manifest: Pick<Manifest, "mode" | "allowed_tools" | "llm" | "activation">;
   body: string;
   files: readonly File[];
   tools?: readonly Pick<SkillTool, "script" | "source">[];
@@ -21,8 +21,8 @@ interface SkillFacts {
 
 /**
  * Whether a model can follow a skill's instructions only with workspace tools: the skill has files for the model, its
- * text names or links to files of its plugin, it names one of the tools in `allowed-tools`, or its text has commands
- * for a shell.
+ * text names or links to files of its plugin, it names one of the tools in `allowed-tools`, its text has commands for a
+ * shell, or its hooks are commands.
  */
 export function wantsWorkspaceTools({ manifest, body, files, tools = [], plugin }: SkillFacts): boolean {
   if (manifest.mode !== "llm") return false;
@@ -31,6 +31,7 @@ export function wantsWorkspaceTools({ manifest, body, files, tools = [], plugin 
   if (allowedTools(manifest.allowed_tools ?? []).some(({ tool }) => workspaceTool(tool) !== null))
     return true;
   if (SHELL_BLOCK.test(body) || textCommands(body).length > 0) return true;
+  if (manifest.activation?.command_hooks !== undefined) return true;
   const handled = programFiles(files, manifest, tools);
   return instructionFiles(files.map(({ path }) => path)).some(
     (path) => !handled.has(path) && !LICENCE.test(path),

@@ -88,7 +88,7 @@ export function applyToCalls(state: AgentState, run: RunState, record: CallRecor
       const { call } = calledAs(run, open);
       const calls = withCall(run.calls, open.effect, { call, stage: "executed", result });
       const answered = { ...run, status: "running" as const, calls };
-      return goesThroughHooks(run.spec, open.call.name, result)
+      return goesThroughHooks(run, open, result)
         ? { ...state, run: answered }
         : settleCall(state, answered, open.effect, result);
     }

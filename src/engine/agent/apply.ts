@@ -7,6 +7,7 @@ import { afterSearches, vaultState } from "../tool-vault/promotion.ts";
 import { applyToCalls } from "./apply-calls.ts";
 import { isSessionGrant } from "./call-permission.ts";
 import { calledAs, judgedArguments } from "./calls.ts";
+import { runsOnce } from "./command-hooks.ts";
 import { joinedSummary, withoutArchived } from "./compaction.ts";
 import { afterInvocation } from "./known-skills.ts";
 import { grantOf } from "./policy.ts";
@@ -336,7 +337,9 @@ function applyHook(
   const granted = isSessionGrant(record.result)
     ? run.calls.flatMap((open) => grantIn(run, open, record.effect))
     : [];
-  return { ...state, grants: [...state.grants, ...granted], run: { ...run, hookResults } };
+  const { hooked = [] } = run;
+  const once = runsOnce(run.spec, record.hook) ? { hooked: [...hooked, record.hook] } : {};
+  return { ...state, grants: [...state.grants, ...granted], run: { ...run, hookResults, ...once } };
 }
 
 /** The grant that an answer for the whole session gives a call, with the arguments that the answerer saw. */

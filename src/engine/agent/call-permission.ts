@@ -28,11 +28,10 @@ export function judged(
   const { call, effect } = open;
   // Changed arguments are a new question, with an effect id of its own.
   const question = changedBy === null ? effect : effects.changed(effect);
-  const deny = (reason: string): AgentStep => settle(run, open, denied(call.name, reason));
+  const deny = denial(run, open);
   const outside = outsideScope(run, tool, args);
   if (outside !== null) return deny(outside);
-  const granted = (scope: GrantScope): boolean =>
-    state.grants.length > 0 && state.grants.includes(grantOf(scope, call.name, args));
+  const granted = (scope: GrantScope): boolean => isGranted(state, scope, call.name, args);
   const asked = (hook: string): Json | undefined => run.hookResults[effects.permission(question, hook)];
   let verdict = judgeCall(run.spec.policies, tool, args, asked);
   if (verdict.verdict === "escalate") {
@@ -59,6 +58,28 @@ export function judged(
     default:
       return null;
   }
+}
+
+const denial =
+  (run: RunState, open: OpenCall) =>
+  (reason: string): AgentStep =>
+    settle(run, open, denied(open.call.name, reason));
+
+const isGranted = ({ grants }: AgentState, scope: GrantScope, tool: string, args: JsonObject): boolean =>
+  grants.length > 0 && grants.includes(grantOf(scope, tool, args));
+
+/** Asks a person about a call, as a hook wants; `null`: the person approved it. */
+export function confirmed(
+  state: AgentState,
+  run: RunState,
+  open: OpenCall,
+  tool: AgentTool,
+  args: JsonObject,
+  now: number,
+  reason: string,
+): AgentStep | null {
+  if (isGranted(state, "approval", open.call.name, args)) return null;
+  return approval(run, open, tool, args, now, { reason, deny: denial(run, open) });
 }
 
 /** A hook may permit what the permissions refuse; `null`: it has. A permitted call may still need an approval. */

@@ -7,7 +7,7 @@ import type { JsonObject } from "../../skill/manifest.ts";
 import { numericArguments } from "../arguments.ts";
 import { least } from "../least.ts";
 import { refusedCall } from "../tool-result.ts";
-import { judged, waiting } from "./call-permission.ts";
+import { confirmed, judged, waiting } from "./call-permission.ts";
 import { denied, plainResult, settle } from "./call-results.ts";
 import { skipped } from "./loop-detection.ts";
 import { keepsOrder, outsideCeiling } from "./policy.ts";
@@ -198,9 +198,11 @@ function stepOf(
   const before = beforeCall(run, open, given);
   if ("ask" in before) return before.ask;
   if ("deny" in before) return settle(run, open, denied(call.name, before.deny));
-  const { args, changedBy } = before;
+  const { args, changedBy, confirm } = before;
   const changed = changedBy === null ? null : judged(state, run, open, tool, args, now, changedBy);
   if (changed !== null) return changed;
+  const unconfirmed = confirm === null ? null : confirmed(state, run, open, tool, args, now, confirm);
+  if (unconfirmed !== null) return unconfirmed;
   const missing = served === undefined ? missingOf(tool, args) : [];
   if (missing.length > 0) {
     const text = errorText(tool, missingParameters(call.name, missing));

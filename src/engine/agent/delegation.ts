@@ -6,6 +6,7 @@ import { objectOf } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { least } from "../least.ts";
 import { addSpent, heldBy } from "../shares.ts";
+import { watchersOf } from "./command-hooks.ts";
 import { droppedTools, intersectPolicies } from "./policy.ts";
 import { outsideScope, scopedTools } from "./skills.ts";
 import type { AgentSpec, Ceilings, RunPolicies } from "./spec.ts";
@@ -28,6 +29,7 @@ export const NO_CEILINGS: Ceilings = {
   policies: null,
   hooks: null,
   tool_hooks: [],
+  watchers: [],
   tools: [],
 };
 
@@ -62,6 +64,7 @@ export function ceilingsOf(run: RunState, live: boolean, sharers = 1): Ceilings 
     policies,
     hooks: spec.hooks ?? null,
     tool_hooks: spec.tool_hooks ?? [],
+    watchers: watchersOf(run),
     tools: scopedTools(run).filter((tool) => outsideScope(run, tool, {}) === null),
     ...(delegation?.files === undefined ? {} : { files: delegation.files }),
   };

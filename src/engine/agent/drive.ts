@@ -244,11 +244,11 @@ class AgentDrive {
   }
 
   async #runTool(planned: PlannedCall): Promise<AgentRecordBody> {
-    const { spec } = this.#run();
-    const { effect, call } = planned;
+    const { effect } = planned;
     const result = await this.#attempts({ ...planned, again: !this.#begun.has(effect) });
-    const type = goesThroughHooks(spec, call.name, result) ? "tool_executed" : "tool_settled";
-    return { type, run: spec.run_id, effect, result };
+    const run = this.#run();
+    const type = goesThroughHooks(run, planned, result) ? "tool_executed" : "tool_settled";
+    return { type, run: run.spec.run_id, effect, result };
   }
 
   async #attempts(call: PlannedCall): Promise<AgentToolResult> {

@@ -36,7 +36,7 @@ export function dueCommands(
 }
 
 /** Whether `Bash` could run the command without an approval. Commands of uploads never run. */
-function mayRun({ tools, policies }: AgentSpec, skill: AgentSkill, command: string): boolean {
+export function mayRun({ tools, policies }: AgentSpec, skill: AgentSkill, command: string): boolean {
   const bash = tools.find(({ executor, handler }) => executor === "workspace" && handler === "Bash");
   if (bash === undefined || skill.uploaded === true) return false;
   const args = { command };

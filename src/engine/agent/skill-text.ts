@@ -15,6 +15,12 @@ export const listedSkills = memo((skills: readonly AgentSkill[]): readonly Agent
 export const skillsOf = ({ own_skill, skills }: Pick<AgentSpec, "own_skill" | "skills">): AgentSkill[] =>
   own_skill === undefined ? skills : [own_skill, ...skills];
 
+/** The skills whose folders the run's commands find: its own ones, and those above that watch its calls. */
+export const skillsWithFoldersOf = (spec: AgentSpec): AgentSkill[] => [
+  ...skillsOf(spec),
+  ...(spec.watchers ?? []),
+];
+
 /** For whom the instructions are written. */
 export interface Reader {
   session_id: string | null;
@@ -115,10 +121,14 @@ export const hasCommands = memo(
   ({ prompt }: Pick<AgentSkill, "prompt">): boolean => textCommands(prompt).length > 0,
 );
 
+/** A text of a skill with the folders filled in that it names. @param skills all skills of the run */
+export const placedText = ({ dir, plugin_dir }: Shown, text: string, skills: readonly AgentSkill[]): string =>
+  withFolders(text, dir, plugin_dir, skills);
+
 /** The commands in a skill's text, with its folders filled in. @param skills all skills of the run */
 export function commandsOf(skill: Shown, skills: readonly AgentSkill[]): string[] {
   if (!hasCommands(skill)) return [];
-  const text = withFolders(skill.prompt, skill.dir, skill.plugin_dir, skills);
+  const text = placedText(skill, skill.prompt, skills);
   return [...new Set(textCommands(text).map(({ command }) => command))];
 }
 

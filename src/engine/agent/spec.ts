@@ -1,6 +1,7 @@
 /** The specification of an agent run: options with their defaults filled in, fixed for the run's life. JSON-safe. */
 import type {
   CommandAnnotations,
+  CommandHook,
   CommandTool,
   Json,
   JsonObject,
@@ -88,6 +89,8 @@ export interface AgentSkill {
   max_tool_rounds?: number;
   /** Entries of `allowed-tools` that approve calls while the skill is active. Absent: none. */
   approved_tools?: string[];
+  /** Commands around calls of tools while the skill is active. Absent: none. */
+  command_hooks?: CommandHook[];
   /** What the run's own skill was called with, for the commands in its text. Absent: nothing, or it has no commands. */
   arguments?: string;
 }
@@ -324,6 +327,8 @@ export interface AgentSpec {
   parallel_tool_calls?: false;
   /** Hooks around tool calls, in the order in which Hull calls them. Absent: none. */
   tool_hooks?: ToolHook[];
+  /** Skills of the runs above whose command hooks also watch this run's calls. Absent: none. */
+  watchers?: AgentSkill[];
   /** All hooks that the run may call, by reference; found before it starts. Absent: none. */
   hooks?: Record<string, HookTarget>;
   policies: RunPolicies;
@@ -371,6 +376,8 @@ export interface Ceilings {
   policies: RunPolicies | null;
   hooks: AgentSpec["hooks"] | null;
   tool_hooks: NonNullable<AgentSpec["tool_hooks"]>;
+  /** The skills whose command hooks watch its calls. */
+  watchers: AgentSkill[];
   /** The tools that its skills leave on offer, whatever their arguments. */
   tools: AgentSpec["tools"];
   /** The session whose files it works on. Absent: its own. */

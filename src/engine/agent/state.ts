@@ -142,6 +142,8 @@ export interface RunState {
   calls: OpenCall[];
   /** Results of hooks of the current iteration, by effect. */
   hookResults: { [effect: string]: Json };
+  /** Names of the command hooks that ran and run only once. Absent: none. */
+  hooked?: string[];
   /** Text with which the next model call's answer starts. */
   prefill: string | null;
   /** Of this run alone. */
@@ -261,6 +263,7 @@ export const effects = {
   permission: (call: string, hook: string): string => `permission-${call}-${hook}`,
   preTool: (call: string, hook: number): string => `pre-${call}-${hook}`,
   postTool: (call: string, hook: number): string => `post-${call}-${hook}`,
+  commandHook: (call: string, hook: number): string => `hook-${call}-${hook}`,
   compress: (call: string): string => `compress-${call}`,
   skillCommands: (iteration: number, skill: string): string => `commands-${iteration}-${skill}`,
   skillHook: (iteration: number, name: string): string => `skill-${iteration}-${name}`,

@@ -36,6 +36,7 @@ export interface PlannedCall {
 export type HookPurpose =
   | "skill"
   | "skill_commands"
+  | "command"
   | "context"
   | "compact"
   | "mask"

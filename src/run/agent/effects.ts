@@ -22,7 +22,7 @@ import { isRefused, type ModelRequest, type ModelTurn, textOfBlocks } from "../.
 import type { Cost } from "../../engine/shares.ts";
 import { OutputWindow } from "../../engine/tool-result.ts";
 import { ModelRefused, ProviderEmptyAnswer } from "../../errors/provider.ts";
-import { ClientClosedRequest, ExecutionLost } from "../../errors/run.ts";
+import { ExecutionLost } from "../../errors/run.ts";
 import { HullError } from "../../errors.ts";
 import type { CallWatcher, LlmHost } from "../../llm/host.ts";
 import { exchangeTerms, nothingToAnswer } from "../../llm/prepare.ts";
@@ -50,15 +50,16 @@ import { grantsOf, processSettings } from "../variables.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
 import { toolWorkspace } from "../workspace/transfer.ts";
 import { WorkspaceTools } from "../workspace-tools/call.ts";
-import { withArguments } from "../workspace-tools/variables.ts";
 import { runDynamicTool } from "./define-tool.ts";
 import { earlierMockCalls } from "./earlier-calls.ts";
 import { attemptOf, executionIdOf } from "./execution-id.ts";
+import { isForModel } from "./for-model.ts";
 import { hookAnswer, hookPayload, RecordedMessages } from "./hook-exchange.ts";
 import { callRunHook } from "./hooks.ts";
 import { callHostTool, hostAnswer, hostPermission } from "./host-tools.ts";
 import type { RecordSource } from "./run-log.ts";
 import { modelOf, type RunModel } from "./run-model.ts";
+import { hookCommand, skillCommands } from "./skill-commands.ts";
 import { leftMs, runSkillTool } from "./skill-tools.ts";
 import { servedSkill } from "./skills.ts";
 import { type Ask, structuredTurn, withPrefill, withSentinel } from "./structured-turn.ts";
@@ -152,6 +153,7 @@ export function runEffects(options: RunEffectsOptions): RunEffects {
       if (step.purpose === "host_skill_match")
         return hostAnswer(context, "skill/match", step.payload, signal);
       if (step.purpose === "skill_commands") return skillCommands(options, step, signal);
+      if (step.purpose === "command") return hookCommand(options, step, signal);
       if (step.purpose === "host_permission") return hostPermission(context, step.payload, signal);
       const payload = hookPayload(step, recorded);
       return hookAnswer(step, await callRunHook(context, spec, { reference: step.hook, payload, signal }));
@@ -353,13 +355,6 @@ async function runTool(
   }
 }
 
-/**
- * Whether the error becomes the call's result. Not if the client has left, which the runner may notice before this
- * Worker does: the run ends, since nobody waits for the model's answer.
- */
-const isForModel = (error: unknown): error is HullError =>
-  error instanceof HullError && !(error instanceof ClientClosedRequest);
-
 /** The skill of a name in the version with which the run began, whatever is served by now. */
 async function skillNamed({ context, own, spec }: RunEffectsOptions, slug: string): Promise<SkillRecord> {
   if (own?.record.manifest.slug === slug) return own.record;
@@ -447,36 +442,6 @@ async function carryOut(
     started: (ms) => queued({ "hull.queue_ms": ms }),
   }).finally(queued);
   return result.status === "ok" ? result : { ...result, retryable: tool.annotations.idempotent === true };
-}
-
-/** Runs the commands in a skill's text one after the other; returns the output of each. */
-async function skillCommands(
-  options: RunEffectsOptions,
-  { effect, payload }: AgentStep & { type: "call_hook" },
-  signal: AbortSignal,
-): Promise<Json> {
-  const { context, workspace, spec, own } = options;
-  const { skill, commands, arguments: given } = objectOf(payload);
-  if (workspace === null || !Array.isArray(commands)) return {};
-  await context.beforeEffects();
-  const tools = new WorkspaceTools({
-    ...options,
-    workspace,
-    // The model did not make these calls, so no event reports them.
-    emit: () => {},
-    own: own?.record ?? null,
-  });
-  const outputs: JsonObject = {};
-  for (const [index, command] of commands.entries()) {
-    const id = `${spec.run_id}-${effect}-${index}`;
-    outputs[String(command)] = await tools
-      .output(withArguments(String(command), String(given)), String(skill), id, signal)
-      .catch((error: unknown) => {
-        if (signal.aborted || !isForModel(error)) throw error;
-        return `[hull: not run: ${error.message}]`;
-      });
-  }
-  return outputs;
 }
 
 /** Executes a tool through a hook. The hook can reach nothing outside, but its module may keep state between calls. */

@@ -122,6 +122,7 @@ const shapes = once((): Record<Exclude<HookPurpose, "context">, Shape> => {
   return {
     skill: anything,
     skill_commands: anything,
+    command: anything,
     host_permission: anything,
     host_skill_match: anything,
     compact: {

@@ -1,4 +1,5 @@
 /** Turns the request of a run into its specification. */
+import { hooksNotRun } from "../../engine/agent/command-hooks.ts";
 import { droppedTools, intersectPolicies } from "../../engine/agent/policy.ts";
 import type {
   AgentSkill,
@@ -239,7 +240,7 @@ export async function checkedRun(
     ...(model.structured === null ? {} : { structured: true as const }),
     ...(served === null || typeof given.max_tokens === "number" ? {} : { skill_max_tokens: true as const }),
   };
-  const warned = [...warnings, ...(runVault(spec, context)?.warnings ?? [])];
+  const warned = [...warnings, ...hooksNotRun(spec), ...(runVault(spec, context)?.warnings ?? [])];
   const further = warned.length === 0 ? {} : { warnings: warned };
   return { spec: { ...spec, ...further, hooks: runHooks(spec, records) }, model };
 }

@@ -13,7 +13,7 @@ import { HullError } from "../../errors.ts";
 import { refused } from "../../llm/prepare.ts";
 import { findSkillNamed } from "../../registry/stored-skills/rows.ts";
 import { unknownSkill } from "../../registry/tenant-catalog.ts";
-import { isObject } from "../../skill/json.ts";
+import { defined, isObject } from "../../skill/json.ts";
 import type { Card, Json, SkillRecord } from "../../skill/manifest.ts";
 import { signatureFault } from "../../skill/trust.ts";
 import type { RunContext } from "../context.ts";
@@ -242,6 +242,7 @@ export function skillOf(context: RunContext, record: SkillRecord, digest: string
     on_deactivate: hook(activation.on_deactivate),
     digest,
     ...(activation.user_invocable === false ? { user_invocable: false } : {}),
+    ...defined({ command_hooks: activation.command_hooks }),
     ...(servers.length === 0 ? {} : { mcp: servers }),
     ...(activation.context === "fork" ? { fork: true as const } : {}),
     files: listedFiles(record),

@@ -103,6 +103,7 @@ export function childSpec(
       skill_match: parent.skill_match,
       ...defined({ skills_key, mcp_servers, tool_configs, bot, fallback, models, hooks }),
       ...defined({ max_tool_rounds: rounds, own_skill: skill ?? own_skill }),
+      ...(above.watchers.length === 0 ? {} : { watchers: above.watchers }),
     },
     above,
     session_id,

@@ -1,7 +1,7 @@
 /** Executes a call of a workspace tool. */
 import { plainResult } from "../../engine/agent/call-results.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
-import { skillsOf } from "../../engine/agent/skill-text.ts";
+import { skillsWithFoldersOf } from "../../engine/agent/skill-text.ts";
 import type { AgentSkill, AgentSpec } from "../../engine/agent/spec.ts";
 import type { AgentEffectContext, PlannedCall } from "../../engine/agent/step.ts";
 import { argumentsFault, declaredArguments, ignoredNote } from "../../engine/workspace-tools/arguments.ts";
@@ -40,24 +40,26 @@ export class WorkspaceTools {
     this.#skills = new SkillFolders(options.context, options.spec, options.own);
   }
 
-  /** The output of a command that no call of the model asked for. @param execution names it, unique to the run */
-  async output(command: string, skill: string, execution: string, signal: AbortSignal): Promise<string> {
-    const { spec } = this.#options;
-    const { content } = await this.#bash({
-      args: { command },
-      call_id: execution,
-      execution,
-      run: spec.run_id,
+  /** Runs a command that no call of the model asked for, in the work folder. */
+  async ran({
+    skill,
+    ...command
+  }: Pick<Command, "args" | "execution" | "own_stderr" | "signal"> & {
+    skill: string;
+  }): Promise<AgentToolResult> {
+    const { run_id } = this.#options.spec;
+    const call = {
+      call_id: command.execution,
+      run: run_id,
       again: false,
       cwd: "",
       skill: this.#skill(skill),
-      signal,
-    });
-    return content;
+    };
+    return this.#bash({ ...command, ...call });
   }
 
   #skill(named: string | undefined): AgentSkill | null {
-    return skillsOf(this.#options.spec).find(({ name }) => name === named) ?? null;
+    return skillsWithFoldersOf(this.#options.spec).find(({ name }) => name === named) ?? null;
   }
 
   #bash(command: Command): Promise<AgentToolResult> {

@@ -2,7 +2,7 @@
  * The folders of a run's skills, as the workspace tools see them: read-only, in one parent folder, under the skills'
  * names.
  */
-import { skillsOf } from "../../engine/agent/skill-text.ts";
+import { skillsWithFoldersOf } from "../../engine/agent/skill-text.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { codeHandler } from "../../engine/workspace-tools/code-tools.ts";
 import type { SkillRegistry } from "../../registry/published.ts";
@@ -87,7 +87,9 @@ export class SkillFolders {
 
   async #load(): Promise<Folder[]> {
     const served = new Map(
-      skillsOf(this.#spec).flatMap(({ name, dir, digest }) => (dir && digest ? [[name, digest]] : [])),
+      skillsWithFoldersOf(this.#spec).flatMap(({ name, dir, digest }) =>
+        dir && digest ? [[name, digest]] : [],
+      ),
     );
     // A caller that asks for code execution may run anything, so the skills' programs add no risk.
     const free = this.#spec.tools.some(({ handler }) => codeHandler(handler) !== null);

@@ -22,6 +22,10 @@ export function withArguments(command: string, given: string): string {
   return `ARGUMENTS=${quoted(given)} bash -c ${[nth, ...wordsOf(given)].map(quoted).join(" ")}`;
 }
 
+/** The command with a text as its standard input. @param input one line */
+export const withInput = (command: string, input: string): string =>
+  `bash -c ${quoted(command)} <<'END_OF_INPUT'\n${input}\nEND_OF_INPUT`;
+
 const NAMES_ARGUMENTS = /\$\{?#?(?:ARGUMENTS\b|[\d@*#])/;
 
 const quoted = (value: string): string => `'${value.replaceAll("'", "'\\''")}'`;

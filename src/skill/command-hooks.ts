@@ -1,0 +1,106 @@
+/** Command hooks: commands that a skill's `hooks` name for the events of tool calls, in the form of Claude Code. */
+import { stripControls, withoutEffect } from "./fields.ts";
+import type { Findings } from "./findings.ts";
+import { type CommandHook, HOOK_EVENTS } from "./manifest.ts";
+import { toolsNamed } from "./tool-names.ts";
+import { child, items, type MapNode, type Slot, slotsOf, textOf } from "./tree.ts";
+
+/** The longest time of a command, in s, and its time if the skill names none. */
+const MOST_S = 600;
+const USUAL_S = 60;
+
+/**
+ * Whether a hook's command runs for calls of a tool. An empty matcher means all tools, and a name also means the tool
+ * for which other clients have this name. Anything else is a regular expression for the tool's whole name. Of
+ * `Bash(git *)` only the name counts.
+ */
+export function watches(matcher: string, tool: string): boolean {
+  const names = matcher.replace(/(?<=\w)\([^()]*\)/g, "").split("|");
+  if (names.some((name) => name.trim() === "" || toolsNamed(name.trim(), [tool]).length > 0)) return true;
+  const pattern = /^[\w|\s]*$/.test(matcher) ? null : patternOf(matcher);
+  return pattern !== null && (pattern.test(tool) || pattern.test(`mcp__${tool}`));
+}
+
+/** `null`: the matcher is no regular expression. */
+function patternOf(matcher: string): RegExp | null {
+  try {
+    return new RegExp(`^(?:${matcher})$`);
+  } catch {
+    return null;
+  }
+}
+
+/** The command hooks of a manifest, in their order, with one warning about all that Hull does not run. */
+export function readCommandHooks(findings: Findings, hooks: Slot): CommandHook[] {
+  if (hooks.node.kind !== "map") {
+    if (hooks.node.source !== "") reportMissed(findings, hooks, ["what is not a mapping of events"]);
+    return [];
+  }
+  const missed = new Set<string>();
+  const found = slotsOf(hooks.node, hooks.path).flatMap(([name, slot]): CommandHook[] => {
+    if (name.startsWith("on_")) return [];
+    const event = HOOK_EVENTS.find((known) => known === name);
+    if (event !== undefined)
+      return mappingsOf(findings, slot).flatMap((each) => groupOf(findings, event, each, missed));
+    missed.add(name);
+    return [];
+  });
+  if (missed.size > 0) reportMissed(findings, hooks, [...missed]);
+  return found;
+}
+
+function reportMissed(findings: Findings, hooks: Slot, missed: readonly string[]): void {
+  findings.warning(
+    "field_not_carried_out",
+    hooks,
+    `Hull does not carry out all of the field ${hooks.path}: it does not run ${missed.join(", ")}.`,
+    `Hull runs commands at ${HOOK_EVENTS.join(", ")}. For more, write hooks.ts next to SKILL.md.`,
+  );
+}
+
+/** A hook, or a list of hooks, each with its place. */
+function mappingsOf(findings: Findings, slot: Slot): { map: MapNode; path: string }[] {
+  const slots = slot.node.kind === "list" ? items(slot.node, slot.path) : [slot];
+  return slots.flatMap((each) => {
+    if (each.node.kind === "map") return [{ map: each.node, path: each.path }];
+    withoutEffect(findings, each, "a mapping with a command");
+    return [];
+  });
+}
+
+/** The hooks of one matcher. Some skills write its only command without a list `hooks`. */
+function groupOf(
+  findings: Findings,
+  event: CommandHook["event"],
+  { map, path }: { map: MapNode; path: string },
+  missed: Set<string>,
+): CommandHook[] {
+  const given = child(map, "matcher", path);
+  const matcher = (given && textOf(given.node)?.trim()) ?? "";
+  if (
+    given !== undefined &&
+    (textOf(given.node) === null || (matcher !== "*" && patternOf(matcher) === null))
+  )
+    withoutEffect(findings, given, "a regular expression for names of tools");
+  const list = child(map, "hooks", path);
+  const hooks = list === undefined ? [{ map, path }] : mappingsOf(findings, list);
+  return hooks.flatMap((each) => {
+    const type = textOfChild(each, "type") ?? "command";
+    const command = stripControls(textOfChild(each, "command") ?? "").trim();
+    if (type !== "command" || command === "") {
+      missed.add(
+        type === "command" ? `a hook of ${event} without a command` : `${event} hooks of the type ${type}`,
+      );
+      return [];
+    }
+    const seconds = Number(textOfChild(each, "timeout") ?? USUAL_S);
+    const once = textOfChild(each, "once") === "true";
+    const timeout_ms = Math.round(1000 * Math.min(MOST_S, seconds > 0 ? seconds : USUAL_S));
+    return [{ event, matcher, command, timeout_ms, ...(once ? { once: true as const } : {}) }];
+  });
+}
+
+function textOfChild({ map, path }: { map: MapNode; path: string }, key: string): string | null {
+  const slot = child(map, key, path);
+  return slot === undefined ? null : textOf(slot.node);
+}
