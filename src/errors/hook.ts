@@ -7,6 +7,13 @@ export const HookFailed = define<{ hook: string; reason: string }>("hook_failed"
   members: { hook: d.hook },
 }));
 
+/** `reason` is what the hook's command printed, redacted. */
+export const HookRefused = define<{ hook: string; reason: string }>("hook_refused", 422, (d) => ({
+  title: "Request refused",
+  detail: `The skill's hook ${d.hook} refused the request: ${d.reason}`,
+  members: { hook: d.hook },
+}));
+
 export const HookInvalid = define<{ hook: string; reason: string }>("hook_invalid", 500, (d) => ({
   title: "Hook's answer unusable",
   detail: `The hook "${d.hook}" returned an invalid answer: ${d.reason}.`,

@@ -1,4 +1,4 @@
-/** Command hooks: commands that a skill's `hooks` name for the events of tool calls, in the form of Claude Code. */
+/** Command hooks: commands that a skill's `hooks` name for events of a run, in the form of Claude Code. */
 import { stripControls, withoutEffect } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import { type CommandHook, HOOK_EVENTS } from "./manifest.ts";

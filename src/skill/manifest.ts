@@ -109,18 +109,24 @@ function llmSettings() {
 }
 
 /** The events of other clients at which Hull runs commands. */
-export const HOOK_EVENTS = ["PreToolUse", "PostToolUse", "PostToolUseFailure"] as const;
+export const HOOK_EVENTS = [
+  "PreToolUse",
+  "PostToolUse",
+  "PostToolUseFailure",
+  "UserPromptSubmit",
+  "Stop",
+] as const;
 
-/** A command of a skill that runs before or after calls of tools. */
+/** A command of a skill that runs at an event of a run. */
 export type CommandHook = Read<typeof commandHook>;
 function commandHook() {
   return z.object({
     event: z.enum(HOOK_EVENTS),
-    /** The tools: see `watches`. */
+    /** The tools, of an event of their calls: see `watches`. */
     matcher: z.string(),
     command: z.string(),
     timeout_ms: count(),
-    /** Only the first such call of a run has it. */
+    /** It runs for the first such event of a run only. */
     once: maybe(z.literal(true)),
   });
 }

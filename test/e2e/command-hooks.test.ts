@@ -55,6 +55,21 @@ const { hull, fake } = await commonHull({
       command: echo '{"hookSpecificOutput":{"additionalContext":"Read the plan."}}'
       once: true`,
   ),
+  ...guarded(
+    "gated",
+    `  UserPromptSubmit:
+    - hooks:
+        - type: command
+          command: python3 "\${CLAUDE_SKILL_DIR}/prompt.py"
+  Stop:
+    - hooks:
+        - type: command
+          command: test -e done.txt || { echo "There is no done.txt." >&2; exit 2; }`,
+    {
+      "prompt.py":
+        "import json, sys\nprompt = json.load(sys.stdin)['prompt']\nif 'bad' in prompt: sys.exit('No.' if 'odd' in prompt else print('No such words.', file=sys.stderr) or 2)\nprint('Asked: ' + prompt)\n",
+    },
+  ),
   "helper/SKILL.md":
     "---\nname: helper\ndescription: Helps.\ncontext: fork\nworkspace_tools: true\n---\nHelp.\n",
   ...guarded("slow", "  PreToolUse:\n    - hooks: [{type: command, command: sleep 60, timeout: 0.2}]"),
@@ -169,6 +184,30 @@ test("a call of the skill's own route has its hooks; a hook that does not end re
   expect([answer.status, await answer.text()]).toEqual([200, "Done."]);
   expect(results()[0]).toMatch(/permission_denied.*A hook of the skill did not end/);
   expect(answer.headers.get("x-hull-files")).toBeNull();
+});
+
+test("a hook reads the request, and one sends a run on that would end", async () => {
+  fake.script([{ text: "Early." }, { tool_calls: [bash("touch done.txt")] }, { text: "Done." }]);
+  fake.requests.length = 0;
+  const answer = await hull.call("/skills/gated", "Do it.", { method: "POST" });
+  expect([answer.status, await answer.text()]).toEqual([200, "Done."]);
+  expect(fake.requests).toHaveLength(3);
+  expect(JSON.stringify(fake.requests[0]?.body)).toContain('UserPromptSubmit\\">Asked: Do it.<');
+  expect(results()[0]).toContain('Stop\\">There is no done.txt.<');
+});
+
+test("a hook refuses a request: the run fails with its reason, before a model call", async () => {
+  fake.script([{ text: "Not this." }]);
+  fake.requests.length = 0;
+  const answer = await hull.call("/skills/gated", "bad words", { method: "POST" });
+  expect([answer.status, await json(answer)]).toMatchObject([
+    422,
+    {
+      type: "urn:hull:problem:hook_refused",
+      detail: "The skill's hook gated#UserPromptSubmit.0 refused the request: No such words.",
+    },
+  ]);
+  expect(fake.requests).toEqual([]);
 });
 
 test("they watch the calls of sub-agents too, whatever skill those carry out", async () => {

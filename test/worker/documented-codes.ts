@@ -12,7 +12,7 @@ export const NO_WAIT = [
 ];
 /**
  * Never sent; shown in executions.test.ts and testing.test.ts of test/e2e, since objects have an environment of their own;
- * in uploads.test.ts; in storage-versions.test.ts and later-words.test.ts; in hooks.test.ts; in sessions.test.ts and sessions-crash.test.ts; in host-delegate.test.ts;
+ * in uploads.test.ts; in storage-versions.test.ts and later-words.test.ts; in hooks.test.ts, and command-hooks.test.ts of test/e2e; in sessions.test.ts and sessions-crash.test.ts; in host-delegate.test.ts;
  * in v1-skills.test.ts, v1-files.test.ts and v1-keyed.test.ts, where errors have other shapes.
  */
 const ELSEWHERE = [
@@ -22,6 +22,7 @@ const ELSEWHERE = [
   "upload_limit",
   "secret_key_missing",
   "hook_failed",
+  "hook_refused",
   "hook_invalid",
   "hook_timeout",
   "hooks_unavailable",

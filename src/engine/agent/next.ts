@@ -5,6 +5,7 @@ import type { Message, ToolDefinition } from "../messages.ts";
 import { withResults } from "../open-calls.ts";
 import { asTextFormat, textToolContract } from "../text-tools/contract.ts";
 import { nextCallStep, type SearchTool } from "./calls.ts";
+import { aboutPrompt, unlessSentOn } from "./command-hooks.ts";
 import {
   type CompactionPlan,
   compactionRecord,
@@ -19,7 +20,7 @@ import { laterTools } from "./session-tools.ts";
 import { dueCommands } from "./skill-commands.ts";
 import { dueBinding } from "./skill-servers.ts";
 import { ownSystem } from "./skill-text.ts";
-import { dueMatch, scopedTools, shownSkills, skillSections } from "./skills.ts";
+import { dueMatch, latestRequest, scopedTools, shownSkills, skillSections } from "./skills.ts";
 import type { CompactionOptions, WakeLimit } from "./spec.ts";
 import { type AgentState, effects, entersNextCall, type RunState } from "./state.ts";
 import {
@@ -34,7 +35,7 @@ import {
 import { type AgentRequest, type AgentStep, askHook, recorded } from "./step.ts";
 import { ledgerMessage } from "./task-ledger.ts";
 import { nativeToolContract, persistentInstruction, wakeBudgetText } from "./texts.ts";
-import { keptFromEnding, settled, takesMore, takeTurn, turnEnd } from "./turn.ts";
+import { keptFromEnding, mayGoOn, settled, takesMore, takeTurn, turnEnd } from "./turn.ts";
 import { wakeSources } from "./wake.ts";
 
 /** What a run's tool search adds to its requests. */
@@ -88,7 +89,7 @@ export function nextAgentStep(
     case "turn":
       return run.turn === null
         ? modelStep(state, run, askingOf(state, run, vault))
-        : recorded(...takeTurn(state, run, run.turn, vault));
+        : endOfTurn(run, takeTurn(state, run, run.turn, vault));
     case "tools":
       return (
         nextCallStep(state, run, vault, now, inFlight) ?? orPause(afterTools(state, run, vault), run, now)
@@ -109,6 +110,12 @@ function orPause(step: AgentStep, run: RunState, now: number): AgentStep {
     record.type === "iteration_started" ? settled(run, "budget_exhausted") : record,
   );
   return { ...step, records };
+}
+
+/** The records of a turn. Hooks may send a run on that would end with it, unless nothing is left for another step. */
+function endOfTurn(run: RunState, records: AgentRecordBody[]): AgentStep {
+  const ends = records.some((record) => record.type === "run_settled" && record.status === "done");
+  return ends && run.spec.single !== true && mayGoOn(run) ? unlessSentOn(run, records) : recorded(...records);
 }
 
 function opening(state: AgentState, run: RunState): AgentRecordBody[] {
@@ -148,7 +155,8 @@ function fromSkillHooks(state: AgentState, run: RunState, vault: Vault | null): 
     if (commands !== null) return commands;
   }
   const [hook] = run.skillHooks;
-  if (hook === undefined) return fromCompaction(state, run, vault);
+  if (hook === undefined)
+    return aboutPrompt(run, latestRequest(state.visible)) ?? fromCompaction(state, run, vault);
   const effect = effects.skillHook(run.iterations - 1, `${run.skillHooks.length}-${hook}`);
   return { type: "call_hook", effect, hook, purpose: "skill", payload: null };
 }

@@ -184,7 +184,7 @@ function hostMatches({ skills }: AgentSpec, answer: Json): Candidate[] | null {
 }
 
 /** The latest message of a person: feedback of the loop does not count. */
-function latestRequest(messages: readonly Message[]): string {
+export function latestRequest(messages: readonly Message[]): string {
   const texts = messages.flatMap((message) =>
     message.role === "user"
       ? [message.content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n")]

@@ -264,6 +264,7 @@ export const effects = {
   preTool: (call: string, hook: number): string => `pre-${call}-${hook}`,
   postTool: (call: string, hook: number): string => `post-${call}-${hook}`,
   commandHook: (call: string, hook: number): string => `hook-${call}-${hook}`,
+  commandEvent: (iteration: number, event: string): string => `${event}-${iteration}`,
   compress: (call: string): string => `compress-${call}`,
   skillCommands: (iteration: number, skill: string): string => `commands-${iteration}-${skill}`,
   skillHook: (iteration: number, name: string): string => `skill-${iteration}-${name}`,

@@ -178,9 +178,12 @@ const replied = ({ spec }: RunState, feedback: Feedback): AgentRecordBody => ({
  * iteration, the next run reads it; if the wake has used up its budget, the next wake does.
  */
 export function takesMore({ waiting, feedback }: AgentState, run: RunState): boolean {
-  const came = feedback.length > 0 || waiting.some(entersNextCall);
-  return came && !iterationsUsedUp(run) && wakeLimitReached(run) === null && !overBudget(run);
+  return (feedback.length > 0 || waiting.some(entersNextCall)) && mayGoOn(run);
 }
+
+/** Whether the run may begin another iteration. */
+export const mayGoOn = (run: RunState): boolean =>
+  !iterationsUsedUp(run) && wakeLimitReached(run) === null && !overBudget(run);
 
 export function settled(run: RunState, status: RunStatus): AgentRecordBody {
   return { type: "run_settled", run: run.spec.run_id, status: finalStatus(run, status), error: null };

@@ -5,10 +5,11 @@ import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { HookStep } from "../../engine/agent/step.ts";
 import { commandParts, stderrOf } from "../../engine/workspace-tools/command-result.ts";
+import { HookRefused } from "../../errors/hook.ts";
 import type { HullError } from "../../errors.ts";
 import { logLine } from "../../log.ts";
 import { objectOf } from "../../skill/json.ts";
-import type { Json, JsonObject, SkillRecord } from "../../skill/manifest.ts";
+import { HOOK_EVENTS, type Json, type JsonObject, type SkillRecord } from "../../skill/manifest.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
 import type { RunContext } from "../context.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
@@ -55,17 +56,17 @@ export async function hookCommand(
   signal: AbortSignal,
 ): Promise<Json> {
   const { context, spec, workspace } = options;
-  const { skill, command, timeout_ms = null, event, tool, call_id, args = {}, result } = objectOf(payload);
+  const { skill, command, timeout_ms = null, event, args, result, ...about } = objectOf(payload);
   const run = await runnerOf(options, String(skill), signal);
-  if (run === null || workspace === null) return null;
+  const at = HOOK_EVENTS.find((known) => known === event);
+  if (run === null || workspace === null || at === undefined) return null;
   const input = {
     session_id: spec.session_id,
     cwd: await workFolder(context, workspace),
     permission_mode: "default",
-    hook_event_name: event,
-    tool_name: tool,
-    tool_input: args,
-    tool_use_id: call_id,
+    hook_event_name: at,
+    ...about,
+    ...(args === undefined ? {} : { tool_input: args }),
     ...(result === undefined ? {} : { tool_response: result }),
   };
   const asked = { command: withInput(String(command), JSON.stringify(input)), timeout_ms };
@@ -77,7 +78,10 @@ export async function hookCommand(
   if (exit_code !== null && exit_code !== 0 && exit_code !== 2)
     logLine(context, { event: "hook_command_failed", run_id: spec.run_id, skill, hook, exit_code }, "warn");
   const end = { ...commandParts(content, exit_code, stderrOf(value)), exit_code };
-  return commandAnswer(event === "PreToolUse", end);
+  const answer = commandAnswer(at, end);
+  if (at === "UserPromptSubmit" && typeof answer.deny === "string")
+    throw new HookRefused({ hook, reason: answer.deny });
+  return answer;
 }
 
 type Runs = (

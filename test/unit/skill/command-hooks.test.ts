@@ -43,7 +43,11 @@ describe("command hooks", () => {
   });
 
   it.each<[string, string, string[]]>([
-    ["other events", "\n  Stop: []\n  PreToolUse: [{command: a}]\n  SessionStart: x", ["Stop, SessionStart"]],
+    [
+      "other events",
+      "\n  PreCompact: []\n  PreToolUse: [{command: a}]\n  SessionStart: x",
+      ["PreCompact, SessionStart"],
+    ],
     [
       "other types",
       "\n  PreToolUse: [{hooks: [{type: prompt, prompt: Is it well?}]}, {command: a}]",

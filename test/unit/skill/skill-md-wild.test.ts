@@ -261,7 +261,7 @@ const SHAPES: Record<string, Shape> = {
     description: SORTS,
   },
   "R16: fields of other clients, each named": {
-    fields: `description: ${SORTS}\nhooks:\n  Stop: []\ncontext: fork\nagent: Explore\nmodel: opus\neffort: turbo\nshell: powershell\ntools: [Read]\ndisallowedTools: Bash\nmcpServers: [x]\ntriggers: [tidy]\nfancy: 1\ntags: [a]`,
+    fields: `description: ${SORTS}\nhooks:\n  SessionStart: []\ncontext: fork\nagent: Explore\nmodel: opus\neffort: turbo\nshell: powershell\ntools: [Read]\ndisallowedTools: Bash\nmcpServers: [x]\ntriggers: [tidy]\nfancy: 1\ntags: [a]`,
     strict: yaml,
     lenient: [...Array.from({ length: 10 }, () => "field_not_carried_out"), "unknown_fields"],
     description: SORTS,

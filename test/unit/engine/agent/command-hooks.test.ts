@@ -5,7 +5,7 @@ import type { AgentSkill, AgentTool } from "../../../../src/engine/agent/spec.ts
 import { workspaceTools } from "../../../../src/engine/workspace-tools/definitions.ts";
 import { objectOf } from "../../../../src/skill/json.ts";
 import type { CommandHook, Json, JsonObject } from "../../../../src/skill/manifest.ts";
-import { play, SPEC, skill, toolTexts } from "./harness.ts";
+import { play, SPEC, skill, toolTexts, userTexts } from "./harness.ts";
 
 const TOOLS: AgentTool[] = workspaceTools(["Bash", "Write"], []);
 const hook = (command: string, more: Partial<CommandHook> = {}): CommandHook => ({
@@ -39,7 +39,10 @@ describe("command hooks", () => {
       hooks: answering({ a: { args: { command: "two" }, context: "changed" }, b: { context: "seen" } }),
     });
     expect(played.hooks).toMatchObject([
-      { hook: "careful#PreToolUse.0", payload: { command: "a", tool: "Bash", args: { command: "one" } } },
+      {
+        hook: "careful#PreToolUse.0",
+        payload: { command: "a", tool_name: "Bash", args: { command: "one" } },
+      },
       { hook: "careful#PreToolUse.1", payload: { command: "b", args: { command: "two" } } },
     ]);
     expect(played.executed).toMatchObject([{ args: { command: "two" } }]);
@@ -135,6 +138,65 @@ describe("command hooks", () => {
   });
 });
 
+describe("hooks around a run", () => {
+  const own_skill = careful([
+    hook("head", { event: "UserPromptSubmit", matcher: "" }),
+    hook("gate", { event: "Stop", matcher: "" }),
+  ]);
+  const gate = (answers: Json[]) =>
+    answering(
+      new Proxy<Record<string, Json>>(
+        {},
+        { get: (_, name) => (name === "gate" ? (answers.shift() ?? {}) : {}) },
+      ),
+    );
+
+  it("UserPromptSubmit adds to the request once; a hook that says nothing adds nothing", async () => {
+    const spec = { tools: TOOLS, own_skill };
+    const replies = [bash("one"), "end"];
+    const told = await play({ spec, replies, hooks: answering({ head: { context: "Read the plan." } }) });
+    expect(told.hooks.map(({ payload }) => payload)).toMatchObject([
+      { event: "UserPromptSubmit", prompt: "go" },
+      { event: "Stop", stop_hook_active: false },
+    ]);
+    const added = '<hull_feedback kind="UserPromptSubmit">Read the plan.</hull_feedback>';
+    expect(told.requests.map((request) => userTexts(request))).toEqual([
+      ["go", added],
+      ["go", added],
+    ]);
+    const silent = await play({ spec, replies, hooks: answering({}) });
+    expect(silent.requests.map((request) => userTexts(request))).toEqual([["go"], ["go"]]);
+  });
+
+  it("Stop sends the run on until it has nothing to say, and knows that it has", async () => {
+    const played = await play({
+      spec: { tools: TOOLS, own_skill },
+      replies: ["early", "late", "end"],
+      hooks: gate([{ deny: "Tests fail." }, { deny: "Still." }, {}]),
+    });
+    expect(played.run).toMatchObject({ status: "done", iterations: 3 });
+    expect(userTexts(played.requests.at(-1) ?? expect.fail())).toEqual([
+      "go",
+      '<hull_feedback kind="Stop">Tests fail.</hull_feedback>',
+      '<hull_feedback kind="Stop">Still.</hull_feedback>',
+    ]);
+    const active = played.hooks.flatMap(({ payload }) => objectOf(payload).stop_hook_active ?? []);
+    expect(active).toEqual([false, true, true]);
+    expect(played.run.texts.at(-1)).toBe("end");
+  });
+
+  it.each<[string, Partial<typeof SPEC>]>([
+    ["its last iteration", { max_iterations: 1 }],
+    ["a single answer", { single: true }],
+    ["a run below the one of the skill", { own_skill: skill("other"), watchers: [own_skill] }],
+  ])("Stop is not asked at the end of %s", async (_, more) => {
+    const spec = { tools: TOOLS, own_skill, ...more };
+    const played = await play({ spec, replies: ["end", "more"], hooks: gate([{ deny: "no" }]) });
+    expect([played.run.status, played.run.iterations]).toEqual(["done", 1]);
+    expect(played.hooks.filter(({ hook: name }) => name.includes("Stop"))).toEqual([]);
+  });
+});
+
 const ended = (exit_code: number | null, stdout = "", stderr = "") => ({ exit_code, stdout, stderr });
 const specific = (members: JsonObject) => JSON.stringify({ hookSpecificOutput: members });
 describe("what the end of a hook's command means", () => {
@@ -144,8 +206,8 @@ describe("what the end of a hook's command means", () => {
     [
       "code 2 without words",
       ended(2),
-      { deny: "A hook of the skill refused the call." },
-      { context: "A hook of the skill refused the call." },
+      { deny: "A hook of the skill refused it." },
+      { context: "A hook of the skill refused it." },
     ],
     ["another code", ended(1, specific({ permissionDecision: "deny" }), "no"), {}, {}],
     ["no end", ended(null, "late"), { deny: "A hook of the skill did not end: late" }, {}],
@@ -181,7 +243,20 @@ describe("what the end of a hook's command means", () => {
       {},
       {},
     ],
-  ])("%s", (_, end, before, after) => {
-    expect([commandAnswer(true, end), commandAnswer(false, end)]).toEqual([before, after]);
+  ])("around a call: %s", (_, end, before, after) => {
+    expect([commandAnswer("PreToolUse", end), commandAnswer("PostToolUse", end)]).toEqual([before, after]);
+  });
+
+  it.each<[string, ReturnType<typeof ended>, JsonObject, JsonObject]>([
+    ["code 2", ended(2, "", "why"), { deny: "why" }, { deny: "why" }],
+    ["another code", ended(1, "out"), {}, {}],
+    ["no end", ended(null, "late"), {}, {}],
+    ["plain text", ended(0, "The plan.\n"), { context: "The plan." }, {}],
+    ["nothing", ended(0), {}, {}],
+    ["context", ended(0, specific({ additionalContext: "c" })), { context: "c" }, { context: "c" }],
+    ["block", ended(0, '{"decision":"block","reason":"r"}'), { deny: "r" }, { deny: "r" }],
+    ["stop", ended(0, '{"continue":false,"decision":"block","stopReason":"r"}'), { deny: "r" }, {}],
+  ])("around a run: %s", (_, end, prompt, stop) => {
+    expect([commandAnswer("UserPromptSubmit", end), commandAnswer("Stop", end)]).toEqual([prompt, stop]);
   });
 });
