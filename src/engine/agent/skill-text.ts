@@ -91,9 +91,9 @@ const PLUGIN_FOLDER = /\$\{CLAUDE_PLUGIN_ROOT\}|\$CLAUDE_PLUGIN_ROOT\b/g;
 export const namesFolder = ({ prompt }: Pick<AgentSkill, "prompt">): boolean =>
   prompt.search(OWN_FOLDER) !== -1 || prompt.search(PLUGIN_FOLDER) !== -1;
 
-/** Where other clients keep their skills. */
+/** Where other clients keep their skills, also those of a collection: `~/.claude/skills/COLLECTION/NAME`. */
 const CLIENT_FOLDERS =
-  /(?:(?:~|\$HOME|\$\{HOME\})\/|(?<![\w./~-])(?:\.\/)?)\.(?:claude|agents)\/skills\/([A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*)/g;
+  /(?:(?:~|\$HOME|\$\{HOME\})\/|(?<![\w./~-])(?:\.\/)?)\.(?:claude|agents)\/skills\/([A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*)(?:\/([A-Za-z0-9_-]+)(?![\w.-]))?/g;
 
 function withFolders(
   text: string,
@@ -106,7 +106,11 @@ function withFolders(
   );
   const near = dir === undefined ? text : text.replace(OWN_FOLDER, () => dir);
   const all = plugin === undefined ? near : near.replace(PLUGIN_FOLDER, () => plugin);
-  return all.replace(CLIENT_FOLDERS, (found, name: string) => dirs.get(name) ?? found);
+  return all.replace(CLIENT_FOLDERS, (found, first: string, second?: string) => {
+    const folder = dirs.get(first);
+    if (second === undefined) return folder ?? found;
+    return folder === undefined ? (dirs.get(second) ?? found) : `${folder}/${second}`;
+  });
 }
 
 /** Splits words as a shell does: quotes keep words together. */

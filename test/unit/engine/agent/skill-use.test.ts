@@ -97,9 +97,27 @@ test.each([
   "{{ baseDir }}",
   "<path-to-skill>",
   "~/.claude/skills/s",
+  "$HOME/.claude/skills/collection/s",
 ])("%s in a body is the skill's folder", (spelling) => {
   const own = skill("s", { prompt: `Run ${spelling}/a.py.`, dir: "/skills/k/s" });
   expect(instructions(own, { session_id: null, arguments: "", skills: [own] })).toBe("Run /skills/k/s/a.py.");
+});
+
+test("a file in another client's folder is one of the skill, unless the path means no skill of the run", () => {
+  const own = skill("s", { dir: "/skills/k/s", prompt: "" });
+  const shown = (path: string) =>
+    instructions(
+      { ...own, prompt: `~/.claude/skills/${path}` },
+      { session_id: null, arguments: "", skills: [own] },
+    );
+  expect(["s/scripts/a.py", "s/README.md", "s", "c/s/bin/a", "c/other/s", "c/s.md"].map(shown)).toEqual([
+    "/skills/k/s/scripts/a.py",
+    "/skills/k/s/README.md",
+    "/skills/k/s",
+    "/skills/k/s/bin/a",
+    "~/.claude/skills/c/other/s",
+    "~/.claude/skills/c/s.md",
+  ]);
 });
 
 test("a command that did not run is filled in like the text around it, and an output stays as it is", () => {
