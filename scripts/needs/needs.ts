@@ -1,6 +1,7 @@
 /** Finds the programs and packages that the text and the scripts of a skill use, as far as one can see it there. */
 import { builtinModules } from "node:module";
 import { basename } from "node:path";
+import { textCommands } from "../../src/skill/text-commands.ts";
 
 export interface Need {
   kind: "command" | "python" | "node";
@@ -46,9 +47,11 @@ const NODE_FENCE =
  * What the text of a skill and its scripts use, sorted by kind and name, without what the skill itself contains.
  * @param text its SKILL.md
  * @param files the others
+ * @param hooks the commands of its hooks
  */
-export function needsOf(text: string, files: readonly TextFile[]): Need[] {
-  const shell = [...fenced(text, SHELL_FENCE), ...ending(files, /\.(?:sh|bash)$/)];
+export function needsOf(text: string, files: readonly TextFile[], hooks: readonly string[] = []): Need[] {
+  const inText = textCommands(text).map(({ command }) => command);
+  const shell = [...fenced(text, SHELL_FENCE), ...inText, ...hooks, ...ending(files, /\.(?:sh|bash)$/)];
   const python = [...fenced(text, PYTHON_FENCE), ...ending(files, /\.py$/)];
   const node = [...fenced(text, NODE_FENCE), ...ending(files, /\.(?:[cm]?js|ts)$/)];
   const parts = new Set(files.flatMap(({ path }) => path.split("/")));

@@ -49,7 +49,8 @@ export async function skillNeeds(project: Project, skills: readonly BuiltSkill[]
         .map(({ path, bytes }) => ({ path, text: bytes.toString() }));
       const own = files.find(({ path }) => path === basename(folder.file));
       const text = own === undefined ? "" : readFileSync(own.absolute, "utf8");
-      return [{ slug: skill.card.slug, root, file: folder.file, uses: needsOf(text, texts) }];
+      const hooks = (skill.manifest.activation?.command_hooks ?? []).map(({ command }) => command);
+      return [{ slug: skill.card.slug, root, file: folder.file, uses: needsOf(text, texts, hooks) }];
     }),
   );
   const machine = await lookFor(read.flatMap(({ uses }) => uses));

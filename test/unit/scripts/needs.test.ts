@@ -76,6 +76,12 @@ if [[ "$kind" =~ ^(feat|fix)$ ]]; then ((count++)); fi
   ]);
 });
 
+test("commands in the text and of hooks count", () => {
+  const text = "State: !`git status | fold`\n```!\ngh pr view $0\n```\n";
+  const hooks = ["jq -r .tool_input | shellcheck - || exit 2", 'echo "yq"'];
+  expect(needsOf(text, [], hooks).map(({ name }) => name)).toEqual(["gh", "git", "jq", "shellcheck"]);
+});
+
 test("a line of a script that looks like many comparisons takes no long time", () => {
   expect(needsOf("", [{ path: "a.sh", text: `${"=~ ".repeat(30_000)}\njq .` }])).toMatchObject([
     { name: "jq" },
@@ -86,7 +92,7 @@ test("hull doctor --skills names missing programs and the image that has them; h
   const script = "import json, no_such_module_here\nfrom pypdf import PdfReader\n";
   const dir = folder({
     "skills/pdf/SKILL.md":
-      "---\nname: pdf\ndescription: Use when asked.\n---\n```bash\nnosuchprogram x\nbash y\n```\n",
+      "---\nname: pdf\ndescription: Use when asked.\nhooks: {Stop: [{command: nosuchhook}]}\n---\n```bash\nnosuchprogram x\nbash y\n```\n",
     "skills/pdf/scripts/a.py": script,
     "skills/talk/SKILL.md": "---\nname: talk\ndescription: Use when asked.\n---\nTalk.\n",
   });
@@ -96,20 +102,25 @@ test("hull doctor --skills names missing programs and the image that has them; h
   const { image, skills } = JSON.parse(out);
   expect([image, skills.map(({ skill }: { skill: string }) => skill)]).toEqual(["slim", ["pdf"]]);
   const names = (list: { name: string }[]) => list.map(({ name }) => name);
-  expect(names(skills[0].uses)).toEqual(["nosuchprogram", "no_such_module_here", "pypdf"]);
-  expect(names(skills[0].missing_in_image)).toEqual(["nosuchprogram", "no_such_module_here", "pypdf"]);
+  expect(names(skills[0].uses)).toEqual(["nosuchhook", "nosuchprogram", "no_such_module_here", "pypdf"]);
+  expect(names(skills[0].missing_in_image)).toEqual([
+    "nosuchhook",
+    "nosuchprogram",
+    "no_such_module_here",
+    "pypdf",
+  ]);
   expect(names(skills[0].missing_here)).toEqual(
     expect.arrayContaining(["nosuchprogram", "no_such_module_here"]),
   );
   expect(skills[0].has_all).toBeNull();
   const shown = await hull("doctor", "--skills");
   expect(shown.out).toMatch(
-    /image slim lacks? nosuchprogram.*\.\n *The image office has these except nosuchprogram, no_such_module_here \(Python\)\./,
+    /image slim lacks? nosuchhook, nosuchprogram.*\.\n *The image office has these except nosuchhook, nosuchprogram, no_such_module_here \(Python\)\./,
   );
   const validated = await hull("validate", join(dir, "skills"));
   expect(validated.code).toBe(0);
   expect(validated.err).toMatch(
-    /pdf\/SKILL\.md: warning: This machine (?:and the image slim lack|lacks) nosuchprogram.*\[needs_missing\]/,
+    /pdf\/SKILL\.md: warning: This machine (?:and the image slim lack|lacks) nosuchhook, nosuchprogram.*\[needs_missing\]/,
   );
   expect(validated.err).toContain(
     'Install them on this machine. For deployments set image = "office" below [workspace_tools] in hull.toml.',
