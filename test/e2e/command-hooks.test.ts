@@ -232,7 +232,7 @@ test("hooks that Bash may not run without an approval do not run, and a warning 
     { approval_policy: { require_approval: ["Bash"] } },
   ]) {
     const run = await inSession({ skill: "careful", ...more }, [{ text: "Done." }]);
-    const message = expect.stringContaining("Hooks of the skill careful do not run");
+    const message = expect.stringContaining("hooks that do not run: careful.");
     expect(await run.settled()).toMatchObject({
       status: "done",
       result: { warnings: [{ code: "hook_not_run", message }] },

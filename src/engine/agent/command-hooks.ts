@@ -1,4 +1,5 @@
 /** Command hooks of skills: which of them run around a call, and what their ends mean. Pure. */
+import { firstOf } from "../../cut.ts";
 import { memo } from "../../memo.ts";
 import { watches } from "../../skill/command-hooks.ts";
 import { isObject, objectOf, own, textOf } from "../../skill/json.ts";
@@ -39,17 +40,14 @@ const hooksOf = memo((spec: AgentSpec): readonly RunHook[] =>
   ),
 );
 
-/** Warns of the command hooks that may not run. */
+/** A warning about the command hooks that may not run. */
 export function hooksNotRun(spec: AgentSpec): Warning[] {
   const stopped = hooksOf(spec).filter(({ may }) => !may);
-  return Array.from(
-    Map.groupBy(stopped, ({ skill }) => skill),
-    ([skill, [first]]) => ({
-      code: "hook_not_run",
-      option: "skills",
-      message: `Hooks of the skill ${skill} do not run: Bash may not run ${first?.command} without an approval.`,
-    }),
-  );
+  const [first] = stopped;
+  if (first === undefined) return [];
+  const skills = [...new Set(stopped.map(({ skill }) => skill))].join(", ");
+  const message = `These skills have command hooks that do not run: ${skills}. Bash may not run ${firstOf(first.command, 200)} without an approval.`;
+  return [{ code: "hook_not_run", option: "skills", message }];
 }
 
 /** The skills whose command hooks watch the run's calls. */

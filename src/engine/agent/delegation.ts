@@ -29,7 +29,6 @@ export const NO_CEILINGS: Ceilings = {
   policies: null,
   hooks: null,
   tool_hooks: [],
-  watchers: [],
   tools: [],
 };
 
@@ -52,6 +51,7 @@ function limitOf(policy: JsonObject | null): number {
 export function ceilingsOf(run: RunState, live: boolean, sharers = 1): Ceilings {
   const { spec } = run;
   const { run_id, session_id, delegation, policies, deadline, token_budget, total_budget_usd } = spec;
+  const watchers = watchersOf(run);
   const { tokens, cost_usd: usd } = addSpent(spentBy(run), heldBy(run.shares));
   return {
     run_id: live ? run_id : null,
@@ -64,7 +64,7 @@ export function ceilingsOf(run: RunState, live: boolean, sharers = 1): Ceilings 
     policies,
     hooks: spec.hooks ?? null,
     tool_hooks: spec.tool_hooks ?? [],
-    watchers: watchersOf(run),
+    ...(watchers.length === 0 ? {} : { watchers: watchers.map((skill) => ({ ...skill, prompt: "" })) }),
     tools: scopedTools(run).filter((tool) => outsideScope(run, tool, {}) === null),
     ...(delegation?.files === undefined ? {} : { files: delegation.files }),
   };

@@ -376,8 +376,8 @@ export interface Ceilings {
   policies: RunPolicies | null;
   hooks: AgentSpec["hooks"] | null;
   tool_hooks: NonNullable<AgentSpec["tool_hooks"]>;
-  /** The skills whose command hooks watch its calls. */
-  watchers: AgentSkill[];
+  /** The skills whose command hooks watch its calls, without their texts. Absent: none. */
+  watchers?: AgentSkill[];
   /** The tools that its skills leave on offer, whatever their arguments. */
   tools: AgentSpec["tools"];
   /** The session whose files it works on. Absent: its own. */
