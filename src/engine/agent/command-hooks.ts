@@ -71,7 +71,10 @@ export interface Question {
 /** A call of a tool, and its effect. */
 export type CalledTool = Pick<OpenCall, "call" | "effect">;
 
-/** The command hooks to ask at an event. @param call absent: the event is none of a call, and only the run's own skills count */
+/**
+ * The command hooks to ask at an event.
+ * @param call absent: the event is none of a call, and only the run's own skills count
+ */
 export function commandsAt(
   event: CommandHook["event"],
   run: RunState,
