@@ -112,6 +112,7 @@ test("a hook before a call refuses it, changes it, asks a person about it, or le
     { tool_calls: [bash("echo hello")] },
     { tool_calls: [bash("echo odd")] },
     { tool_calls: [bash("echo push")] },
+    { tool_calls: [bash("echo push")] },
     { text: "Done." },
   ]);
   expect((await run.settled()).status).toBe("awaiting_approval");
@@ -127,7 +128,7 @@ test("a hook before a call refuses it, changes it, asks a person about it, or le
   const [asked] = data;
   await hull.post(`/sessions/${run.id}/approvals/${asked?.id}`, {
     decision: "approve",
-    scope: "once",
+    scope: "session",
     arguments_digest: asked?.arguments_digest,
   });
   expect((await run.settled()).status).toBe("done");

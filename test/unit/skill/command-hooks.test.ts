@@ -29,14 +29,14 @@ describe("command hooks", () => {
         - command: second
           timeout: 9000
   PreToolUse:
-    - matcher: Read
+    - matcher: "*"
       command: third
       once: true
     - hooks: {type: command, command: fourth, timeout: soon}`);
     expect(hooks).toEqual([
       { event: "PostToolUse", matcher: "Write|Edit", command: 'lint "$x"\nexit 2', timeout_ms: 5000 },
       { event: "PostToolUse", matcher: "Write|Edit", command: "second", timeout_ms: 600_000 },
-      { ...usual, matcher: "Read", command: "third", once: true },
+      { ...usual, matcher: "*", command: "third", once: true },
       { ...usual, command: "fourth" },
     ]);
     expect(found).toEqual([]);

@@ -101,13 +101,13 @@ describe("command hooks", () => {
   it("apply only while their skill is active, and above a run in which it was active", async () => {
     const skills = [careful([hook("a")])];
     const replies = [bash("one"), "end"];
-    const hooks = answering({ a: { deny: "no" } });
+    const hooks = answering({ a: { context: "seen" } });
     const counts: number[] = [];
     for (const spec of [{ skills }, { skills, watchers: skills }, { watchers: skills }]) {
       const played = await play({ spec: { tools: TOOLS, ...spec }, replies, hooks });
-      counts.push(played.executed.length);
+      counts.push(played.hooks.length);
     }
-    expect(counts).toEqual([1, 0, 0]);
+    expect(counts).toEqual([0, 1, 1]);
   });
 
   it.each<[string, Partial<AgentSkill>, Partial<typeof SPEC>]>([
@@ -166,6 +166,7 @@ describe("hooks around a run", () => {
     ]);
     const silent = await play({ spec, replies, hooks: answering({}) });
     expect(silent.requests.map((request) => userTexts(request))).toEqual([["go"], ["go"]]);
+    expect(silent.hooks).toHaveLength(2);
   });
 
   it("Stop sends the run on until it has nothing to say, and knows that it has", async () => {
