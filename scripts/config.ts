@@ -67,6 +67,8 @@ export const hullToml = z.strictObject({
     )
     .nullable()
     .default(null),
+  /** The commands of Claude Code that are skills too: all, none, or those that one of these globs names. */
+  commands: z.union([z.boolean(), texts], "must be true, false, or a list of names").default(false),
   name: z.string().min(1).nullable().default(null),
   /** The host name of a deployment. */
   domain: z

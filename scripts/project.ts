@@ -5,6 +5,7 @@ import type { ProvidedTools } from "../src/skill/missing-tools.ts";
 import type { BuildOptions } from "./build/build.ts";
 import { statOf } from "./build/file-system.ts";
 import { holdsSkill, isSkillRoot } from "./build/is-skill.ts";
+import { PLUGIN_FOLDER } from "./build/plugins.ts";
 import { CommandError, EXIT } from "./command.ts";
 import { CONFIG_FILE, type HullConfig, loadConfig } from "./config.ts";
 import { type ProjectModels, projectModels } from "./models.ts";
@@ -37,21 +38,29 @@ export async function openProject(
   const config = await loadConfig(projectDir);
   const roots =
     skills.length > 0 ? skills.map((path) => resolve(path)) : defaultRoots(start, projectDir, config, asItIs);
-  const absent = roots.filter((root) => !isFolder(root));
+  const absent = roots.filter((root) => statOf(root) === null);
   const [first] = absent;
   if (first !== undefined && absent.length === roots.length) throw missing(first);
   const whole = skills.length === 0 && start === projectDir;
   return { dir: projectDir, config, roots, whole, models: await projectModels(projectDir, config) };
 }
 
+/**
+ * The project of one command, which is its only root; without a hull.toml above it, its plugin or marketplace.
+ * @param file absolute
+ */
+export function openCommand(file: string): Promise<Project> {
+  return openProject(findUpwards(dirname(file), PLUGIN_FOLDER), [file]);
+}
+
 /** The project's options for a build. */
 export function buildOptionsOf({ dir, models, config, whole }: Project): BuildOptions {
-  const { signatures, mcp, workspace_tools } = config;
+  const { signatures, mcp, workspace_tools, commands } = config;
   const provided: ProvidedTools = {
     mcp_servers: Object.keys(mcp.servers),
     workspace_tools: workspace_tools.enabled !== "never",
   };
-  return { projectDir: dir, settings: { config, whole }, terms: { models, signatures, provided } };
+  return { projectDir: dir, settings: { config, whole }, commands, terms: { models, signatures, provided } };
 }
 
 function defaultRoots(start: string, projectDir: string, config: HullConfig, asItIs: boolean): string[] {
@@ -61,15 +70,24 @@ function defaultRoots(start: string, projectDir: string, config: HullConfig, asI
   const usual = isFolder(skills);
   const configured = isFile(join(start, CONFIG_FILE));
   if (isSkillRoot(start) || (asItIs && !configured)) return [start];
-  if (usual && (configured || holdsSkill(skills) || !holdsSkill(start))) return [skills];
-  if (holdsSkill(start)) return [start];
+  if (usual && (configured || holdsSkill(skills) || !holdsSkill(start)))
+    return [...commandRoots(start, config), skills];
+  if (config.commands !== false || holdsSkill(start)) return [start];
   const message = `There are no skills: no folder ${skills}, and no SKILL.md in or below ${start}.`;
   throw new CommandError(EXIT.missing, "folder_missing", message, REMEDY);
 }
 
-export function findUpwards(start: string): string {
+/** The folders of commands next to the folder `skills`; they come first, so that a skill of the same name counts. */
+function commandRoots(start: string, { commands }: HullConfig): string[] {
+  if (commands === false) return [];
+  const own = isFolder(join(start, PLUGIN_FOLDER)) ? [join(start, "commands")] : [];
+  return [join(start, ".claude", "commands"), ...own].filter(isFolder);
+}
+
+/** The nearest folder from this one upwards that has an entry of this name, else itself. */
+export function findUpwards(start: string, name = CONFIG_FILE): string {
   for (let dir = start; ; dir = dirname(dir)) {
-    if (isFile(join(dir, CONFIG_FILE))) return dir;
+    if (statOf(join(dir, name)) !== null) return dir;
     if (dir === dirname(dir)) return start;
   }
 }

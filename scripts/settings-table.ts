@@ -17,6 +17,9 @@ const TEXTS: { readonly [path: string]: SettingText } = {
     text: "folder or list of folders, relative to the file; `~/` is the home folder",
     otherwise: "`skills/`, else the folder",
   },
+  commands: {
+    text: "[commands of Claude Code](manifest.md#commands-of-claude-code) that Hull serves as skills: all, none, or those that a glob of the list names, as `review` or `plugin/review`",
+  },
   name: {
     text: "title of the index page, and the name of the Worker, its database and bucket",
     otherwise: "the folder's name",

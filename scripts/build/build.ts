@@ -38,7 +38,7 @@ import {
   readSkill,
   without,
 } from "./skill.ts";
-import type { FoundFile, RootContext, SkillFolder } from "./skill-folder.ts";
+import type { CommandChoice, FoundFile, RootContext, SkillFolder } from "./skill-folder.ts";
 
 /** The most folders to examine in one step. */
 const BLOCK = 64;
@@ -50,6 +50,8 @@ export interface BuildOptions {
   terms?: ProjectTerms;
   /** hull.toml, and whether these are all roots of its project. Absent: nobody wants findings about it. */
   settings?: { config: HullConfig; whole: boolean };
+  /** Which commands of Claude Code are skills too. Absent: none. */
+  commands?: CommandChoice;
   /** Skips skills whose files did not change since the last build with the same cache. */
   cache?: BuildCache;
   /** Leaves broken skills out; otherwise they prevent a catalog. */
@@ -108,7 +110,7 @@ interface Surroundings {
 export async function buildRoots(roots: readonly string[], options: BuildOptions): Promise<BuildResult> {
   if (options.cache !== undefined) options.cache.rebuilt = 0;
   const perRoot: Outcome[][] = [];
-  const { scans, diagnostics } = scanRoots(roots, options.projectDir);
+  const { scans, diagnostics } = scanRoots(roots, options.projectDir, options.commands);
   options.onScan?.(scans.reduce((sum, { scan }) => sum + scan.skills.length, 0));
   const surroundings = surroundingsOf(
     scans.flatMap(({ scan }) => scan.skills),
@@ -137,7 +139,8 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
   const { provided } = surroundings.models.terms;
   if (provided !== undefined) {
     const models = all.flatMap(({ folder, skill }) => (skill?.manifest.llm === undefined ? [] : [folder]));
-    diagnostics.push(...pluginFindings(models, provided.mcp_servers));
+    const { commands = false } = options;
+    diagnostics.push(...pluginFindings(models, provided.mcp_servers, commands !== false));
   }
   diagnostics.push(...foundInSettings(served, all, surroundings, options));
   const { strict = false } = options;
@@ -176,7 +179,8 @@ function foundInSettings(
   const placeOf = (path: string) => positionIn("providers.toml", text, path);
   const file = layerFindings(providers, "HULL_PROVIDERS_CONFIG", "", { ...known, placeOf });
   const placeIn = (folder: string) => (path: string) => positionInFile(join(folder, CONFIG_FILE), path);
-  const ofProject = { ...known, broken, whole: settings.whole, placeOf: placeIn(projectDir) };
+  const commands = all.flatMap(({ folder }) => (folder.command === undefined ? [] : [folder]));
+  const ofProject = { ...known, broken, commands, whole: settings.whole, placeOf: placeIn(projectDir) };
   const found = [...settingFindings(settings.config, served, ofProject), ...file];
   return [
     ...found.map((diagnostic) => ({ root: projectDir, diagnostic })),
@@ -255,12 +259,25 @@ function chooseServed(
       served.push(current);
       continue;
     }
-    diagnostics.push({ root: folder.root, diagnostic: conflict });
+    diagnostics.push({ root: folder.root, diagnostic: ofCommand(folder, conflict) });
     const fallback = current === outcome.skill ? lastGood(outcome, options, [conflict]) : null;
     if (fallback !== null && conflictOf(fallback) === null) served.push(fallback);
   }
   return served;
 }
+
+/** A conflict of addresses; a command that has the slug of a skill of its plugin is no fault, since the skill counts. */
+const ofCommand = ({ command, file }: SkillFolder, conflict: Diagnostic): Diagnostic =>
+  command === undefined || conflict.code !== "duplicate_slug"
+    ? conflict
+    : {
+        level: "info",
+        code: "slug_replaced",
+        skill: conflict.skill,
+        file,
+        field: "name",
+        message: `Hull does not serve this command. ${conflict.message}`,
+      };
 
 function replaced(
   folder: SkillFolder,
@@ -331,7 +348,11 @@ async function withNamespaces(
 function inOrder(outcomes: readonly Outcome[], options: BuildOptions): Outcome[] {
   const address = (outcome: Outcome): string =>
     addressOf(currentOf(outcome, options)?.card.slug ?? "", outcome.folder.namespace);
-  const ofPlugins = new Set(outcomes.filter(({ folder }) => folder.pluginFolders === undefined).map(address));
+  const ofPlugins = new Set(
+    outcomes
+      .filter(({ folder }) => folder.pluginFolders === undefined && folder.command === undefined)
+      .map(address),
+  );
   const rank = (outcome: Outcome): number => {
     const { namespace, pluginFolders } = outcome.folder;
     return (

@@ -18,7 +18,7 @@ import {
   statOf,
 } from "./file-system.ts";
 import { PLUGIN_FOLDER } from "./plugins.ts";
-import { type FoundFile, isState, type RootContext, type SkillFolder } from "./skill-folder.ts";
+import { type FoundFile, folderOf, isState, type RootContext, type SkillFolder } from "./skill-folder.ts";
 
 /** All bundled files of a skill folder, with findings about links and special files. */
 export function listFiles(
@@ -27,11 +27,14 @@ export function listFiles(
 ): { files: FoundFile[]; diagnostics: Diagnostic[] } {
   const files: FoundFile[] = [];
   const diagnostics: Diagnostic[] = [];
-  const top = readFolder(folder.path) ?? [];
+  const { plugin, command } = folder;
+  const { path: own } = folderOf(folder);
   const skillFile = basename(folder.file);
-  const base = realPath(folder.path) ?? folder.path;
-  const inFolder = [base];
-  const levels = ignoreLevels(folder, rootContext, top);
+  const all = readFolder(own) ?? [];
+  const top = command === undefined ? all : all.filter(({ name }) => name === skillFile);
+  const base = realPath(own) ?? own;
+  const inFolder = [plugin === undefined || command === undefined ? base : (realPath(plugin.path) ?? base)];
+  const levels = ignoreLevels(folder, rootContext, all);
   /** How many of the folders around an entry are links. */
   let linked = 0;
 
@@ -45,9 +48,9 @@ export function listFiles(
   };
   /** Keeps a file, visits a folder, and returns what is wrong with either. */
   const examine = (entry: Dirent, path: string, above: readonly string[]): Diagnostic[] => {
-    const absolute = join(above.at(-1) ?? folder.path, entry.name);
+    const absolute = join(above.at(-1) ?? own, entry.name);
     const link = entry.isSymbolicLink();
-    // The text for a model must come from the skill's own folder.
+    // The text for a model must come from the skill's own folder, that of a command from its plugin's.
     const boundary = path === skillFile ? inFolder : rootContext.boundary;
     const target = link ? outsideTarget(absolute, boundary) : null;
     if (target !== null) return [linkOutside(folder, withinRoot(folder, path), target)];
@@ -81,7 +84,7 @@ export function listFiles(
     linked -= link ? 1 : 0;
     return [];
   };
-  visit(top, "", [folder.path]);
+  visit(top, "", [own]);
   files.sort((a, b) => byteOrder(a.path, b.path));
   if (folder.within === "") diagnostics.push(...nestedSkills(folder, files));
   return { files, diagnostics };
@@ -172,8 +175,10 @@ function finding(
   return { level, code, skill: folder.name, file: withinRoot(folder, path), message, hint };
 }
 
-function withinRoot(folder: SkillFolder, path: string): string {
-  return folder.within === "" ? path : `${folder.within}/${path}`;
+/** A path of the skill's folder, from the root on. */
+export function withinRoot(folder: SkillFolder, path: string): string {
+  const { within } = folderOf(folder);
+  return within === "" ? path : `${within}/${path}`;
 }
 
 export function linkOutside(folder: SkillFolder, file: string, target: string): Diagnostic {
@@ -201,19 +206,20 @@ function ignoreLevels(
   { levels }: RootContext,
   entries: readonly Dirent[],
 ): readonly IgnoreLevel[] {
-  if (folder.within === "") return levels;
+  const { path, within } = folderOf(folder);
+  if (within === "") return levels;
   const below = levels.map(({ base, rules }) => ({
-    base: base === "" ? folder.within : `${base}/${folder.within}`,
+    base: base === "" ? within : `${base}/${within}`,
     rules,
   }));
-  const names = folder.within.split("/");
+  const names = within.split("/");
   const between = names.slice(1).flatMap((_, i) => {
     const location = join(folder.root, ...names.slice(0, i + 1));
     return existsSync(join(location, IGNORE_FILE))
       ? [readIgnore(location, names.slice(i + 1).join("/"))]
       : [];
   });
-  const own = entries.some(({ name }) => name === IGNORE_FILE) ? [readIgnore(folder.path, "")] : [];
+  const own = entries.some(({ name }) => name === IGNORE_FILE) ? [readIgnore(path, "")] : [];
   return [...below, ...between, ...own];
 }
 

@@ -4,12 +4,11 @@ import { capabilitiesOf } from "../../src/model/registry/matrix.ts";
 import { retirementOf } from "../../src/model/registry/retirements.ts";
 import type { Assembly } from "../../src/skill/assemble.ts";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
-import type { SkillFolder } from "./skill-folder.ts";
 
 /** @param retired see `lastRetirement` */
 export function checkModels(
   { skill, positions }: Assembly,
-  { name, file }: SkillFolder,
+  { folder, file }: { folder: string; file: string },
   modelRegistry: ModelRegistry,
   retired: string,
 ): Diagnostic[] {
@@ -17,7 +16,7 @@ export function checkModels(
   if (llm === undefined) return [];
   const found: Diagnostic[] = [];
   const note = (level: Diagnostic["level"], code: string, field: string, message: string, hint: string) =>
-    found.push({ level, code, skill: name, file, ...positions.get(field), field, message, hint });
+    found.push({ level, code, skill: folder, file, ...positions.get(field), field, message, hint });
   const targets = [llm.target, ...llm.fallback];
   const limits = targets.flatMap(({ provider, model }) => {
     const { default_model = "" } = modelRegistry.providers.get(provider) ?? {};

@@ -12,14 +12,16 @@ import type { SkillFolder } from "./skill-folder.ts";
  */
 export function placed(folder: SkillFolder, declared: readonly DeclaredPlugins[]): SkillFolder {
   const plugin = pluginOf(
-    folder.path,
+    folder,
     declared.flatMap(({ plugins }) => plugins),
   );
   const hidden = declared.some((each) => unreadableIn(each).some((base) => isWithin(folder.path, base)));
   const namespace =
-    plugin === null ? foldersAbove(folder.within) : slugify(plugin.name) || slugify(basename(plugin.path));
+    plugin === null
+      ? foldersAbove(folder, folder.within)
+      : slugify(plugin.name) || slugify(basename(plugin.path));
   const inPlugin = plugin?.skills === null ? relative(plugin.path, folder.path) : "";
-  const pluginFolders = inPlugin.split(sep, 1)[0] === "skills" ? "" : foldersAbove(inPlugin);
+  const pluginFolders = inPlugin.split(sep, 1)[0] === "skills" ? "" : foldersAbove(folder, inPlugin);
   return {
     ...folder,
     ...present({ plugin, namespace, pluginFolders }),
@@ -32,11 +34,11 @@ const LAYOUT = new Set(
   "skills skill plugins packages src agents claude codex cursor gemini github opencode".split(" "),
 );
 
-/** The folders that lead to a folder, without those that only structure a collection, as a part of a slug. */
-const foldersAbove = (path: string): string =>
+/** The folders that lead to a skill, without those that only structure a collection, as a part of a slug. */
+const foldersAbove = ({ command }: SkillFolder, path: string): string =>
   path
     .split(/[/\\]/)
     .slice(0, -1)
     .map(slugify)
-    .filter((name) => name !== "" && !LAYOUT.has(name))
+    .filter((name) => name !== "" && !LAYOUT.has(name) && !(command === true && name === "commands"))
     .join("-");

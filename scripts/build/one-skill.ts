@@ -3,14 +3,17 @@ import { basename, dirname } from "node:path";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
 import type { SignaturePolicy } from "../../src/skill/trust.ts";
 import { CommandError, EXIT } from "../command.ts";
-import { openProject, type Project } from "../project.ts";
+import { openCommand, openProject, type Project } from "../project.ts";
+import { commandName } from "./commands.ts";
+import { expandFolder } from "./expand.ts";
+import { statOf } from "./file-system.ts";
 import { listFiles } from "./list-files.ts";
 import { printDiagnostics } from "./print.ts";
 import { scanRoots } from "./roots.ts";
 import { findSkills, inspectRoot } from "./scan.ts";
 import type { FoundFile, RootContext, SkillFolder } from "./skill-folder.ts";
 import { readSources } from "./sources.ts";
-import { expandTyped, type TypedFolder } from "./typed.ts";
+import type { TypedFolder } from "./typed.ts";
 
 interface OneSkill {
   folder: SkillFolder;
@@ -22,10 +25,16 @@ interface OneSkill {
 /**
  * Finds it as a build of its project does, since the project's ignore files decide what is bundled. A folder outside of
  * all folders of skills counts on its own.
- * @param root absolute
+ * @param root absolute: its folder, or the file of a command
  * @throws CommandError if it is not a skill
  */
 export async function skillAt(root: string): Promise<OneSkill> {
+  if (commandName(basename(root)) !== null && statOf(root)?.isFile() === true) {
+    const project = await openCommand(root);
+    const [one] = scanRoots(project.roots, project.dir).scans;
+    const [folder] = one?.scan.skills ?? [];
+    if (one !== undefined && folder !== undefined) return { folder, rootContext: one.rootContext, project };
+  }
   const own = await openProject(root).catch((error: unknown) => {
     if (error instanceof CommandError && error.exit === EXIT.missing) return null;
     throw error;
@@ -57,8 +66,7 @@ export async function readWhole(
   kept = (files: FoundFile[]): FoundFile[] => files,
 ): Promise<TypedFolder> {
   const { files, diagnostics } = listFiles(folder, rootContext);
-  const location = { folder: folder.name, file: folder.file };
-  const typed = await expandTyped(folder.path, await readSources(kept(files)), location, signatures);
+  const typed = await expandFolder(folder, await readSources(kept(files)), signatures);
   return { ...typed, diagnostics: [...diagnostics, ...typed.diagnostics] };
 }
 

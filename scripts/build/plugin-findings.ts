@@ -15,10 +15,12 @@ const PARTS = { commands: "commands", agents: "agents", hooks: "hooks/hooks.json
  * For each plugin of these skills: one finding if it has parts that Hull does not serve, one if it expects MCP servers
  * that hull.toml does not have.
  * @param known names of the servers of hull.toml
+ * @param commands whether the project serves commands
  */
 export function pluginFindings(
   folders: readonly SkillFolder[],
   known: readonly string[],
+  commands: boolean,
 ): RootedDiagnostic[] {
   const has = new Set(known.map(toolPrefix));
   const plugins = new Map<string, { root: string; plugin: Plugin }>();
@@ -26,7 +28,9 @@ export function pluginFindings(
     if (plugin !== undefined) plugins.set(plugin.path, { root, plugin });
   return [...plugins.values()].flatMap(({ root, plugin }): RootedDiagnostic[] => {
     const missing = plugin.servers.filter(({ name }) => !has.has(toolPrefix(name)));
-    const parts = Object.entries(PARTS).filter(([, path]) => statOf(join(plugin.path, path)) !== null);
+    const parts = Object.entries(PARTS).filter(
+      ([part, path]) => !(commands && part === "commands") && statOf(join(plugin.path, path)) !== null,
+    );
     const at = (path: string): string => relative(root, join(plugin.path, path)).split(sep).join("/");
     return [
       ...parts.slice(0, 1).map(([, first]) =>
@@ -48,7 +52,7 @@ function unserved({ name }: Plugin, parts: readonly string[], file: string): Dia
     skill: "",
     file,
     message: `Hull serves the skills of the plugin ${name}, but not its ${parts.join(", ")}.`,
-    hint: "Make a skill of a command or agent that you want: a folder with its text as SKILL.md. For hooks, write hooks.ts next to SKILL.md.",
+    hint: "To serve its commands, write commands = true into hull.toml. Of an agent that you want, make a skill: a folder with its text as SKILL.md. For hooks, write hooks.ts next to SKILL.md.",
   };
 }
 

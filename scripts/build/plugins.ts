@@ -15,6 +15,8 @@ export interface Plugin {
   skills: string[] | null;
   /** Absolute folders in which it has skills, also where one of them is inside another skill. */
   places: string[];
+  /** Absolute files and folders, which hold its only commands; `null`: the usual folder. */
+  commands: string[] | null;
   /** The MCP servers that its skills expect. */
   servers: ExpectedServer[];
 }
@@ -26,6 +28,7 @@ const paths = z
 const pluginFile = z.looseObject({
   name: z.string().trim().min(1),
   skills: paths,
+  commands: paths,
   mcpServers: declaredServers,
 });
 const marketplaceFile = z.looseObject({
@@ -37,6 +40,7 @@ const marketplaceEntry = z.looseObject({
   name: z.string().trim().min(1),
   source: z.string(),
   skills: paths,
+  commands: paths,
   mcpServers: declaredServers,
 });
 
@@ -75,7 +79,8 @@ export function readPlugins(folder: string): DeclaredPlugins {
     const listed = skills?.map((each) => resolve(path, each)) ?? null;
     if (!isWithin(path, folder)) continue;
     const servers = expectedServers(path, mcpServers);
-    plugins.push({ name, path, skills: listed, places: listed ?? usual(path), servers });
+    const commands = entry.data.commands?.map((each) => resolve(path, each)) ?? null;
+    plugins.push({ name, path, skills: listed, places: listed ?? usual(path), commands, servers });
   }
   const own = read("plugin.json", pluginFile);
   // `skills` of a plugin.json adds folders to the usual one, but everything inside the plugin belongs to it.
@@ -87,6 +92,7 @@ export function readPlugins(folder: string): DeclaredPlugins {
       path: folder,
       skills: null,
       places: [...usual(folder), ...more],
+      commands: own.commands?.map((each) => resolve(folder, each)) ?? null,
       servers,
     });
   }
@@ -96,11 +102,20 @@ export function readPlugins(folder: string): DeclaredPlugins {
 /** Where a plugin that lists no skills has them: anywhere, or in `skills` if its folder is itself a skill. */
 const usual = (path: string): string[] => [path, join(path, "skills")];
 
-/** The plugin of a skill's folder: one that lists it, else the innermost one that contains it. */
-export function pluginOf(folder: string, plugins: readonly Plugin[]): Plugin | null {
-  const holds = (base: string): boolean => isWithin(folder, base);
+/** Where a plugin has its commands. */
+export const commandPlaces = ({ path, commands }: Plugin): string[] => commands ?? [join(path, "commands")];
+
+/** The plugin of a skill: one that lists its folder, or has its command, else the innermost one that contains it. */
+export function pluginOf(
+  { path, command }: { path: string; command?: true },
+  plugins: readonly Plugin[],
+): Plugin | null {
+  const holds = (base: string): boolean => isWithin(path, base);
   const around = plugins.filter(({ path }) => holds(path));
-  const listing = around.filter(({ skills }) => skills?.some(holds) === true);
+  const listing = around.filter((plugin) => {
+    const { skills } = plugin;
+    return skills !== null && (command === undefined ? skills : commandPlaces(plugin)).some(holds);
+  });
   const whole = around.filter(({ skills }) => skills === null);
   // For the same folder, its own plugin.json follows the marketplace's entry in the list, and therefore wins.
   const deepest = (list: Plugin[]): Plugin | undefined =>

@@ -1,10 +1,12 @@
 /** Several folders of skills together. */
 import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
+import { CommandError, EXIT } from "../command.ts";
 import { CONFIG_FILE } from "../config.ts";
+import { statOf } from "./file-system.ts";
 import { findSkills, harnToml, inspectRoot, type RootScan, rootMissing } from "./scan.ts";
-import type { RootContext } from "./skill-folder.ts";
+import type { CommandChoice, RootContext } from "./skill-folder.ts";
 
 /** The configuration of a project of Harn, whose tables Hull reads from its own file. */
 const HARN_TOML = "harn.toml";
@@ -23,11 +25,12 @@ interface ScannedRoot {
 
 /**
  * Finds the skills of some roots. Skips missing ones if there are several; throws `CommandError` (exit 3) if the
- * only one is missing.
+ * only one is missing, or one is a file and no command.
  */
 export function scanRoots(
   roots: readonly string[],
   projectDir: string,
+  commands: CommandChoice = false,
 ): { scans: ScannedRoot[]; diagnostics: RootedDiagnostic[] } {
   const scans: ScannedRoot[] = [];
   const diagnostics: RootedDiagnostic[] = [];
@@ -39,8 +42,19 @@ export function scanRoots(
       diagnostics.push({ root, diagnostic: rootMissing(root) });
       continue;
     }
-    const rootContext = inspectRoot(root, projectDir);
-    scans.push({ root, rootContext, scan: findSkills(rootContext) });
+    const isFile = statOf(root)?.isFile() === true;
+    const rootContext = inspectRoot(isFile ? dirname(root) : root, projectDir, isFile || commands);
+    const found = findSkills(rootContext);
+    const scan = isFile ? onlyCommand(root, found) : found;
+    scans.push({ root: rootContext.root, rootContext, scan });
   }
   return { scans, diagnostics };
+}
+
+/** One command that is a root. @throws CommandError if the file is none */
+function onlyCommand(file: string, found: RootScan): RootScan {
+  const skills = found.skills.filter(({ path }) => path === file);
+  if (skills.length > 0) return { skills, refused: [], diagnostics: [] };
+  const message = `${file} is no command: it is neither in the commands of a plugin nor in .claude/commands.`;
+  throw new CommandError(EXIT.missing, "command_missing", message);
 }

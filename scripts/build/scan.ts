@@ -10,6 +10,7 @@ import { byteOrder } from "../../src/skill/path.ts";
 import { CommandError, EXIT } from "../command.ts";
 import { CONFIG_FILE } from "../config.ts";
 import { faultIn } from "../position-in.ts";
+import { commandName, isChosen } from "./commands.ts";
 import { isWithin, outsideTarget, readFolder, realPath, refusalOf } from "./file-system.ts";
 import { isSkillRoot, skillFileOf } from "./is-skill.ts";
 import {
@@ -21,8 +22,8 @@ import {
   readIgnore,
 } from "./list-files.ts";
 import { placed } from "./namespace.ts";
-import { type DeclaredPlugins, PLUGIN_FOLDER, readPlugins, unreadableIn } from "./plugins.ts";
-import { isState, type RootContext, type SkillFolder } from "./skill-folder.ts";
+import { commandPlaces, type DeclaredPlugins, PLUGIN_FOLDER, readPlugins, unreadableIn } from "./plugins.ts";
+import { type CommandChoice, isState, type RootContext, type SkillFolder } from "./skill-folder.ts";
 
 /** The most folders below a root that are searched for skills. */
 const MAX_FOLDERS = 50_000;
@@ -35,7 +36,7 @@ export interface RootScan {
 }
 
 /** Examines a root and its project: where links may lead, and the `.hullignore` of both. */
-export function inspectRoot(root: string, project: string): RootContext {
+export function inspectRoot(root: string, project: string, commands: CommandChoice = false): RootContext {
   const boundary = [project, root].map((path) => realPath(path) ?? path);
   const levels: IgnoreLevel[] = [];
   for (const location of new Set([project, root])) {
@@ -47,13 +48,13 @@ export function inspectRoot(root: string, project: string): RootContext {
     declared.unshift(readPlugins(above));
     if (above === project || above === dirname(above)) break;
   }
-  return { root, boundary, levels, declared };
+  return { root, boundary, levels, declared, commands };
 }
 
 /**
  * The skills of a root, byte-sorted: each folder with SKILL.md, itself included, that is not inside another skill, or
- * that a plugin declares although it is. Throws `CommandError` (exit 3) for a missing root, and the system's error for one
- * that cannot be read.
+ * that a plugin declares although it is; then the wanted commands. Throws `CommandError` (exit 3) for a missing root, and
+ * the system's error for one that cannot be read.
  */
 export function findSkills(rootContext: RootContext): RootScan {
   const { root } = rootContext;
@@ -134,6 +135,11 @@ class Search {
   readonly #found: SkillFolder[] = [];
   /** Targets of links in the root. */
   readonly #linked: SkillFolder[] = [];
+  readonly #commands: SkillFolder[] = [];
+  /** Files and folders in which plugins have commands, and whether one of them lists it. */
+  readonly #commandPlaces = new Map<string, boolean>();
+  /** Folders of plugins that list their commands: the usual folder does not count there. */
+  readonly #listing = new Set<string>();
   readonly #refused: RootScan["refused"] = [];
   readonly #diagnostics: Diagnostic[] = [];
   /** Real paths of the root, and of the folders that links added to the search. */
@@ -154,9 +160,13 @@ class Search {
     if (this.#folders > MAX_FOLDERS) this.#diagnostics.push(tooLarge(root));
     const own = new Set(this.#linked.length === 0 ? [] : this.#found.map(({ path }) => realPath(path)));
     const others = this.#linked.filter(({ path }) => !own.has(realPath(path)));
-    const skills = [...this.#found, ...others]
-      .sort((a, b) => Number(isHidden(a)) - Number(isHidden(b)) || byteOrder(a.within, b.within))
-      .map((folder) => placed(folder, this.#declared));
+    const ordered = (folders: SkillFolder[]): SkillFolder[] =>
+      folders
+        .sort((a, b) => Number(isHidden(a)) - Number(isHidden(b)) || byteOrder(a.within, b.within))
+        .map((folder) => placed(folder, this.#declared));
+    const { commands } = this.#context;
+    const chosen = ordered(this.#commands).filter((command) => isChosen(commands, command));
+    const skills = [...ordered([...this.#found, ...others]), ...chosen];
     return { skills, refused: this.#refused, diagnostics: this.#diagnostics };
   }
 
@@ -176,6 +186,7 @@ class Search {
   }
 
   #visit(entries: readonly Dirent[], here: Searched): void {
+    if (this.#context.commands !== false) this.#noteCommands(entries, here);
     for (const entry of entries.toSorted((a, b) => byteOrder(a.name, b.name))) {
       if (!this.#isSearched(entry, here)) continue;
       if (this.#folders++ >= MAX_FOLDERS) return;
@@ -183,12 +194,41 @@ class Search {
     }
   }
 
-  #isSearched(entry: Dirent, { prefix, ignores, around }: Searched): boolean {
+  /** Adds the commands among the files of a folder. */
+  #noteCommands(entries: readonly Dirent[], here: Searched): void {
+    const { root } = this.#context;
+    for (const entry of entries) {
+      const name = entry.isDirectory() ? null : commandName(entry.name);
+      if (name === null) continue;
+      const file = here.prefix + entry.name;
+      const path = join(root, file);
+      if (this.#isCommand(path) && !this.#isIgnored(file, false, here))
+        this.#commands.push({ root, path, name, within: file, file, configured: false, command: true });
+    }
+  }
+
+  /** Whether a file is in a place of commands. */
+  #isCommand(path: string): boolean {
+    if (/[/\\]\.claude[/\\]commands[/\\]/.test(path)) return true;
+    for (let place = path; place !== dirname(place); place = dirname(place)) {
+      const isListed = this.#commandPlaces.get(place);
+      if (isListed === true || (isListed === false && !this.#listing.has(dirname(place)))) return true;
+    }
+    return false;
+  }
+
+  #isIgnored(within: string, isFolder: boolean, { ignores }: Searched): boolean {
+    return (
+      isIgnored(within, isFolder, this.#context.levels) ||
+      ignores.some(({ prefix, level }) => isIgnored(within.slice(prefix.length), isFolder, [level]))
+    );
+  }
+
+  #isSearched(entry: Dirent, here: Searched): boolean {
+    const { prefix, around } = here;
     if (!entry.isDirectory() && !entry.isSymbolicLink()) return false;
     const within = prefix + entry.name;
-    if (entry.name === PLUGIN_FOLDER || isIgnored(within, true, this.#context.levels)) return false;
-    if (ignores.some(({ prefix, level }) => isIgnored(within.slice(prefix.length), true, [level])))
-      return false;
+    if (entry.name === PLUGIN_FOLDER || this.#isIgnored(within, true, here)) return false;
     if (around === null) return true;
     const path = join(this.#context.root, within);
     const leads = around.places.some((place) => isWithin(path, place) || isWithin(place, path));
@@ -269,6 +309,14 @@ class Search {
   #addPlugins(declared: DeclaredPlugins): void {
     this.#declared.push(declared);
     this.#places.push(...declared.plugins.flatMap(({ places }) => places));
+    for (const plugin of this.#context.commands === false ? [] : declared.plugins) {
+      const isListed = plugin.commands !== null;
+      if (isListed) this.#listing.add(plugin.path);
+      for (const place of commandPlaces(plugin)) {
+        this.#places.push(place);
+        this.#commandPlaces.set(place, isListed || this.#commandPlaces.get(place) === true);
+      }
+    }
     this.#unsure.push(...unreadableIn(declared));
   }
 

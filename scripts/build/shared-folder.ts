@@ -10,11 +10,11 @@ import { decodeText, skillFileName } from "../../src/skill/file-text.ts";
 import { present } from "../../src/skill/json.ts";
 import { relativeLinks } from "../../src/skill/lint.ts";
 import type { BundledFile, Diagnostic, PluginOfSkill } from "../../src/skill/manifest.ts";
-import { pluginPath } from "../../src/skill/path.ts";
+import { insidePath, pluginPath } from "../../src/skill/path.ts";
 import { packTar } from "../../src/skill/tar.ts";
 import { listFiles, refusedFile } from "./list-files.ts";
 import { inspectRoot } from "./scan.ts";
-import type { FoundFile, SkillFolder } from "./skill-folder.ts";
+import { type FoundFile, folderOf, type SkillFolder } from "./skill-folder.ts";
 import { MAX_SKILL_BYTES, readSources } from "./sources.ts";
 
 /** A plugin's folder in its published form. */
@@ -34,8 +34,8 @@ interface Named {
 }
 
 /** The skill's folder inside its plugin's, `/` as separator. */
-const withinPlugin = ({ plugin, path }: SkillFolder): string =>
-  plugin === undefined ? "" : relative(plugin.path, path).split(sep).join("/");
+const withinPlugin = (folder: SkillFolder): string =>
+  folder.plugin === undefined ? "" : relative(folder.plugin.path, folderOf(folder).path).split(sep).join("/");
 
 /** The part of a record about the skill's location. */
 export function locationOf(
@@ -85,18 +85,26 @@ export function linksToPlugin(
   named: readonly Named[],
   project: string,
 ): { targets: string[]; sought: string[] } {
-  const { plugin, path: own, file } = folder;
+  const { plugin, file, command } = folder;
+  const { path: own } = folderOf(folder);
   if (plugin === undefined) return { targets: [], sought: [] };
   const skill = withinPlugin(folder);
+  const text = posix.join(skill, basename(file));
+  // Only its text belongs to a command, and nothing else of its folder.
+  const outOf = (path: string): string | null => {
+    if (command === undefined) return pluginPath(path, skill);
+    const inside = insidePath(posix.join(skill, path));
+    return inside === text ? null : inside;
+  };
   const links = named.flatMap(({ target, path }) => {
-    const inside = leadsToSkill(own, target) ? null : pluginPath(path, skill);
+    const inside = leadsToSkill(own, target) ? null : outOf(path);
     return inside === null ? [] : [{ target, inside, absolute: resolve(plugin.path, inside) }];
   });
   const sought = links.map(({ absolute }) => absolute);
   if (!sought.some((path) => existsSync(path))) return { targets: [], sought };
   const paths = listed(folder, project).files.map(({ path }) => path);
   // The build makes the text of a skill.ts, so the plugin's folder does not hold it.
-  if (!paths.includes(`${skill}/${basename(file)}`)) return { targets: [], sought };
+  if (!paths.includes(text)) return { targets: [], sought };
   const leads = links.filter(({ inside }) =>
     paths.some((path) => path === inside || path.startsWith(`${inside}/`)),
   );

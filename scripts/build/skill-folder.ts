@@ -1,19 +1,22 @@
 /** A skill folder as the search finds it, and the facts that all skills of a root share. */
 import type { Dirent, Stats } from "node:fs";
+import { dirname } from "node:path";
 import type { IgnoreLevel } from "../../src/skill/ignore.ts";
 import type { DeclaredPlugins, Plugin } from "./plugins.ts";
 
 export interface SkillFolder {
   /** Absolute. */
   root: string;
-  /** Absolute. */
+  /** Absolute; of a command, its file. */
   path: string;
-  /** Folder name. */
+  /** Folder name, or that of the command. */
   name: string;
   /** Relative to the root, `/` as separator; `""`: the root itself is the skill. */
   within: string;
-  /** SKILL.md under its own name, relative to the root. */
+  /** SKILL.md under its own name, or the file of the command, relative to the root. */
   file: string;
+  /** It is no folder, but a command of Claude Code: one file (`commands.ts`). */
+  command?: true;
   /** Whether it has a hull.toml next to its SKILL.md. */
   configured: boolean;
   /**
@@ -33,6 +36,18 @@ export interface SkillFolder {
   apart?: readonly string[];
 }
 
+/** The folder with the skill's files: absolute, and relative to the root. */
+export const folderOf = ({ command, path, within }: SkillFolder): Pick<SkillFolder, "path" | "within"> =>
+  command === undefined
+    ? { path, within }
+    : { path: dirname(path), within: within.slice(0, Math.max(0, within.lastIndexOf("/"))) };
+
+/** The name of a skill and the path of its SKILL.md, for findings: for a command, of the one that the build makes. */
+export const placeOf = ({ name, file, command }: SkillFolder): { folder: string; file: string } => ({
+  folder: name,
+  file: command === undefined ? file : `${file.slice(0, file.lastIndexOf("/") + 1)}SKILL.md`,
+});
+
 export interface FoundFile {
   /** Relative to the skill folder, `/` as separator. */
   path: string;
@@ -41,6 +56,9 @@ export interface FoundFile {
   /** The file to which links on its way lead, from the folder of the skill on; it may be outside. */
   link?: string;
 }
+
+/** The commands that a project serves: all, none, or those that one of these globs names. */
+export type CommandChoice = boolean | readonly string[];
 
 /** The common facts of all skills of a root. */
 export interface RootContext {
@@ -52,6 +70,8 @@ export interface RootContext {
   levels: readonly IgnoreLevel[];
   /** Plugins that contain the root, or that are declared above it in the project. */
   declared: readonly DeclaredPlugins[];
+  /** The commands to search for. */
+  commands: CommandChoice;
 }
 
 /**

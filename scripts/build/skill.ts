@@ -23,15 +23,16 @@ import type { SignaturePolicy } from "../../src/skill/trust.ts";
 import { PLUGIN_PART, workingParts } from "../../src/skill/working-parts.ts";
 import { CommandError, EXIT } from "../command.ts";
 import { type ProjectModels, projectModelRegistry, projectProviders } from "../models.ts";
+import { expandFolder } from "./expand.ts";
 import { buildHandler } from "./handlers.ts";
 import { bundleHooks } from "./hooks.ts";
 import { TYPED_FILE } from "./is-skill.ts";
 import { listFiles, refusedFile } from "./list-files.ts";
 import { checkModels } from "./model-findings.ts";
 import { locationOf, type SharedFolder, sharedFolder } from "./shared-folder.ts";
-import type { FoundFile, RootContext, SkillFolder } from "./skill-folder.ts";
+import { type FoundFile, placeOf, type RootContext, type SkillFolder } from "./skill-folder.ts";
 import { MAX_SKILL_BYTES, readSources } from "./sources.ts";
-import { disagreement, expandTyped } from "./typed.ts";
+import { disagreement } from "./typed.ts";
 
 export interface BuiltSkill {
   /** Absolute path of the source folder: the key of `previous` and of the cache. */
@@ -146,8 +147,8 @@ async function readFiles(
 ): Promise<Outcome> {
   const tooLarge = sizeFault(folder, found);
   if (tooLarge !== null) return without(folder, [...diagnostics, tooLarge]);
-  const location = { folder: folder.name, file: folder.file };
-  const typed = await expandTyped(folder.path, await readSources(found), location, signatures);
+  const location = placeOf(folder);
+  const typed = await expandFolder(folder, await readSources(found), signatures);
   const { files, described, locations } = typed;
   if (typed.diagnostics.some(blocksServing)) {
     const seen = { imported: typed.read, stamp: stampOf(typed.read ?? []), plugin: null };
@@ -185,7 +186,7 @@ async function readFiles(
   });
   const { positions, skill } = assembly;
   const broken = [...assembly.broken, ...(folder.pluginUnreadable === undefined ? [] : [PLUGIN_PART])];
-  const base = folder.file.slice(0, -"SKILL.md".length);
+  const base = location.file.slice(0, -"SKILL.md".length);
   if (described !== null && skill !== null) {
     const findings = new Findings(folder.name, folder.file);
     reportFaults(findings, disagreement(skill.record.manifest, described), TYPED_FILE);
@@ -195,7 +196,7 @@ async function readFiles(
   diagnostics.push(
     ...typed.diagnostics,
     ...assembly.diagnostics,
-    ...checkModels(assembly, folder, modelRegistry, retired),
+    ...checkModels(assembly, location, modelRegistry, retired),
   );
   const stopped = skill === null || diagnostics.some(blocksServing);
   const shown = locations === null ? diagnostics : diagnostics.map((found) => locations.pointed(found, base));

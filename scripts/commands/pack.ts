@@ -1,6 +1,6 @@
 /** `hull pack`: packs one skill into a file that other programs can install. */
 
-import { basename, dirname, join, relative, resolve } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import { counted } from "../../src/plural.ts";
 import { reportAlike } from "../../src/skill/file-findings.ts";
 import { SIGNATURE_FILE } from "../../src/skill/file-text.ts";
@@ -18,7 +18,7 @@ export const command = defineCommand({
   usage: `
 Usage: hull pack <dir> [--out DIR]
 
-  dir        the folder of the skill, which holds its SKILL.md
+  dir        the folder of the skill, which holds its SKILL.md, or the file of a plugin's command
   --out DIR  where to write <name>.skill (default: the current folder)
 
 The file is a zip of the folder, the same bytes on every machine. It leaves out the files that hull build never bundles, those
@@ -52,7 +52,7 @@ as hull validate does, and adds the files that it defines.
       process.stderr.write("Nothing was packed: the skill has errors.\n");
       return EXIT.failed;
     }
-    const top = basename(root);
+    const top = skill.folder.name;
     const bytes = packZip(files.map((source) => ({ ...source, path: `${top}/${source.path}` })));
     const path = join(resolve(values.out ?? "."), `${parsed.record.slug ?? top}.skill`);
     await makeFolder(dirname(path));

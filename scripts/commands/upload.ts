@@ -3,9 +3,11 @@ import { resolve } from "node:path";
 import { readSkillGraph } from "../../src/engine/workflow/skill-file.ts";
 import { assembleSkill } from "../../src/skill/assemble.ts";
 import { blocksServing } from "../../src/skill/blocking-findings.ts";
+import type { Diagnostic } from "../../src/skill/manifest.ts";
 import { packTar } from "../../src/skill/tar.ts";
 import { AdminClient, SERVER_FLAGS, target } from "../admin-client.ts";
 import { printFindings, readWhole, skillAt } from "../build/one-skill.ts";
+import { placeOf } from "../build/skill-folder.ts";
 import { defineCommand, EXIT, SWITCH, usageError } from "../command.ts";
 import { projectProviders } from "../models.ts";
 
@@ -15,7 +17,7 @@ export const command = defineCommand({
   usage: `
 Usage: hull upload <dir> [--url URL] [--key KEY] [--json]
 
-  dir        the folder of the skill, which holds its SKILL.md
+  dir        the folder of the skill, which holds its SKILL.md, or the file of a plugin's command
   --url URL  the Hull to upload to, e.g. https://hull.example.workers.dev (default: $HULL_URL, then the hull dev of this project)
   --key KEY  an API key with the scope publish (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
   --json     print the server's answer, with all findings in warnings; {diagnostics} if the skill has errors
@@ -36,14 +38,15 @@ docs/security.md lists the limits of an uploaded skill. Like hull validate, this
     const { files, diagnostics, locations } = await readWhole(skill, project.config.signatures);
     // Already checked as an upload here; the server adds the key's tenant to the record.
     const providers = projectProviders(project.models, []);
-    const location = { folder: folder.name, file: folder.file };
+    const location = placeOf(folder);
     const here = { ...location, providers, workflows: readSkillGraph, uploadedBy: "me" };
     const { skill: assembled, diagnostics: found } = await assembleSkill(files, here);
     const all = [...diagnostics, ...found];
     const json = values.json === true;
-    const base = folder.file.slice(0, -"SKILL.md".length);
+    const base = location.file.slice(0, -"SKILL.md".length);
+    const pointed = (found: Diagnostic): Diagnostic => locations?.pointed(found, base) ?? found;
     if (assembled === null || all.some(blocksServing)) {
-      const shown = locations === null ? all : all.map((finding) => locations.pointed(finding, base));
+      const shown = all.map(pointed);
       if (json) process.stdout.write(`${JSON.stringify({ diagnostics: shown })}\n`);
       else printFindings(skill, shown);
       process.stderr.write("Nothing was uploaded: the skill has errors.\n");
@@ -58,7 +61,7 @@ docs/security.md lists the limits of an uploaded skill. Like hull validate, this
       { tar: packTar(files), needs: ["warnings", "digest"] },
     );
     // The server knows no folder above the skill's.
-    const warnings = saved.warnings.map((finding) => ({ ...finding, file: `${base}${finding.file}` }));
+    const warnings = saved.warnings.map((finding) => pointed({ ...finding, file: `${base}${finding.file}` }));
     if (json) {
       process.stdout.write(`${JSON.stringify({ ...saved, warnings: [...diagnostics, ...warnings] })}\n`);
       return EXIT.ok;

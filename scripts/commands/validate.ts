@@ -4,11 +4,12 @@ import { basename, dirname, join, relative, resolve } from "node:path";
 import { counted } from "../../src/plural.ts";
 import type { Diagnostic, JsonObject } from "../../src/skill/manifest.ts";
 import { buildRoots } from "../build/build.ts";
+import { commandName } from "../build/commands.ts";
 import { printDiagnostics } from "../build/print.ts";
 import { type RootedDiagnostic, scanRoots } from "../build/roots.ts";
 import { CommandError, defineCommand, EXIT, SWITCH, usageError, VALUE } from "../command.ts";
 import { imageOf, needsWarnings, skillNeeds } from "../needs/skills.ts";
-import { buildOptionsOf, openProject, type Project } from "../project.ts";
+import { buildOptionsOf, openCommand, openProject, type Project } from "../project.ts";
 import { checkPrograms } from "../validate/programs.ts";
 import { checkPython } from "../validate/python.ts";
 import { lint, locateFindings, type ParsedFolder, parseFolder } from "../validate/validate-skill.ts";
@@ -22,7 +23,7 @@ export const command = defineCommand({
   usage: `
 Usage: hull validate [path…] [--profile strict|lenient] [--strict] [--runner] [--json]
 
-  path         a project, a folder of skills, a skill, or its SKILL.md (default: the current folder)
+  path         a project, a folder of skills, a skill, its SKILL.md, or a command of a plugin (default: the current folder)
   --profile P  check only the Agent Skills format: strict, as its own validator; lenient, whatever can be loaded
   --strict     warnings are errors
   --runner     also check that the programs of scripts and tools exist on this machine
@@ -40,11 +41,7 @@ Exit code 0 if everything is valid, 1 if not or if there is no skill, 3 if a pat
     const profile = readProfile(values.profile);
     const checks: Checked[] = [];
     for (const path of positionals.length > 0 ? positionals : [undefined]) {
-      const project = await openProject(
-        path === undefined ? undefined : await skillPath(path),
-        [],
-        path !== undefined,
-      );
+      const project = await (path === undefined ? openProject(path) : projectOf(path));
       checks.push(
         profile === null
           ? await checkServed(project, values.runner === true)
@@ -75,14 +72,19 @@ function readProfile(given: string | undefined): Profile | null {
   throw usageError("bad_profile", `--profile is ${PROFILES.join(" or ")}, not ${given}.`);
 }
 
-/** The folder of a path: that of a SKILL.md, else the path itself. */
-async function skillPath(path: string): Promise<string> {
+/** The project of a path: of a folder, of that of a SKILL.md, or of a command. */
+async function projectOf(path: string): Promise<Project> {
   const stats = await stat(path).catch(() => null);
   if (stats === null)
     throw new CommandError(EXIT.missing, "path_missing", `There is no file or folder ${resolve(path)}.`);
-  if (stats.isDirectory()) return path;
-  if (basename(path).toLowerCase() === "skill.md") return dirname(path);
-  throw usageError("not_a_skill", `${resolve(path)} is neither a folder nor a SKILL.md.`);
+  const name = basename(path).toLowerCase();
+  if (stats.isDirectory() || name === "skill.md")
+    return openProject(stats.isDirectory() ? path : dirname(path), [], true);
+  if (commandName(name) !== null) return openCommand(resolve(path));
+  throw usageError(
+    "not_a_skill",
+    `${resolve(path)} is neither a folder, a SKILL.md nor a command of a plugin.`,
+  );
 }
 
 /** The result for one path. */
@@ -104,7 +106,7 @@ async function checkServed(project: Project, runner: boolean): Promise<Checked> 
   diagnostics.push(...needsWarnings(await skillNeeds(project, skills), imageOf(project)));
   const served = new Set(skills.map(({ folder }) => folder));
   const folders: ParsedFolder[] = [];
-  for (const { root, rootContext, scan } of scanRoots(roots, dir).scans) {
+  for (const { root, rootContext, scan } of scanRoots(roots, dir, config.commands).scans) {
     for (const folder of scan.skills) {
       const one = await parseFolder(folder, rootContext, config.signatures);
       folders.push(one);
@@ -121,7 +123,7 @@ async function checkServed(project: Project, runner: boolean): Promise<Checked> 
 
 /** Checks the rules of the Agent Skills format alone. */
 async function checkFormat({ roots, dir, config }: Project, profile: Profile): Promise<Checked> {
-  const { scans, diagnostics } = scanRoots(roots, dir);
+  const { scans, diagnostics } = scanRoots(roots, dir, config.commands);
   const folders: ParsedFolder[] = [];
   const valid = new Set<string>();
   for (const { root, rootContext, scan } of scans) {
@@ -151,7 +153,7 @@ function byFolder(
   const found = new Map<ParsedFolder, RootedDiagnostic[]>();
   for (const each of diagnostics) {
     const names = each.diagnostic.file.split("/");
-    for (let end = names.length - 1; end >= 0; end--) {
+    for (let end = names.length; end >= 0; end--) {
       const owners = known.get(key(each.root, names.slice(0, end).join("/")));
       if (owners === undefined) continue;
       for (const folder of owners) {

@@ -35,7 +35,8 @@ export async function skillNeeds(project: Project, skills: readonly BuiltSkill[]
   const bySlug = new Map(
     skills.filter(({ card }) => card.workspaceTools).map((skill) => [skill.folder, skill]),
   );
-  const read = scanRoots(project.roots, project.dir).scans.flatMap(({ root, rootContext, scan }) =>
+  const { scans } = scanRoots(project.roots, project.dir, project.config.commands);
+  const read = scans.flatMap(({ root, rootContext, scan }) =>
     scan.skills.flatMap((folder) => {
       const skill = bySlug.get(folder.path);
       if (skill === undefined) return [];

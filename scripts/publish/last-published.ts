@@ -39,11 +39,11 @@ export const keptLines = (skills: readonly BuiltSkill[]): string =>
 
 /** By absolute folder, those that the registry serves. @param built what the build made from the other folders */
 async function lastPublished(
-  { roots, dir }: Project,
+  { roots, dir, config }: Project,
   built: readonly BuiltSkill[],
   registry: RegistryClient,
 ): Promise<Map<string, BuiltSkill>> {
-  const { scans } = scanRoots(roots, dir);
+  const { scans } = scanRoots(roots, dir, config.commands);
   const folders = scans.flatMap(({ scan }) => [...scan.skills, ...scan.refused.map(({ folder }) => folder)]);
   const whole = new Set(built.map(({ folder }) => folder));
   const taken = new Set(built.map(({ card: { slug } }) => slug));

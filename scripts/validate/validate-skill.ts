@@ -13,12 +13,12 @@ import type { Diagnostic, JsonObject } from "../../src/skill/manifest.ts";
 import { parseManifest } from "../../src/skill/parse.ts";
 import { type ParsedAgentSkill, parseSkill } from "../../src/skill/parse-skill.ts";
 import { NO_SIGNATURES, type SignaturePolicy } from "../../src/skill/trust.ts";
+import { expandFolder } from "../build/expand.ts";
 import { readRegular } from "../build/file-system.ts";
-import { fileUnreadable, listFiles, ownFiles } from "../build/list-files.ts";
+import { fileUnreadable, listFiles, ownFiles, withinRoot } from "../build/list-files.ts";
 import { leadsToSkill, linksToPlugin } from "../build/shared-folder.ts";
-import type { RootContext, SkillFolder } from "../build/skill-folder.ts";
+import { folderOf, placeOf, type RootContext, type SkillFolder } from "../build/skill-folder.ts";
 import { readSources } from "../build/sources.ts";
-import { expandTyped } from "../build/typed.ts";
 import type { TypedLocations } from "../build/typed-locations.ts";
 import { isSystemError } from "../system-error.ts";
 
@@ -43,7 +43,7 @@ export async function parseFolder(
 ): Promise<ParsedFolder> {
   const directory = folder.name;
   const read = await readableText(folder, rootContext, signatures);
-  const parsed = parseSkill(read.text, { directory, fileName: basename(folder.file) });
+  const parsed = parseSkill(read.text, { directory, fileName: basename(placeOf(folder).file) });
   return { folder, ...read, parsed, properties: propertiesOf(parsed) };
 }
 
@@ -58,24 +58,23 @@ async function readableText(
     return { ...(await textFile(folder, rootContext, signatures)), unreadable: null };
   } catch (error) {
     if (!isSystemError(error) || error.path === undefined) throw error;
-    const unreadable = fileUnreadable(folder, relative(folder.path, error.path), error);
+    const unreadable = fileUnreadable(folder, relative(folderOf(folder).path, error.path), error);
     return { text: new Uint8Array(), locations: null, unreadable };
   }
 }
 
-/** The folder's SKILL.md, or the one made from its skill.ts; empty if that fails. */
+/** The folder's SKILL.md, or the one that the build makes; empty if that fails. */
 async function textFile(
   folder: SkillFolder,
   rootContext: RootContext,
   signatures: SignaturePolicy,
 ): Promise<Omit<Text, "unreadable">> {
-  const name = basename(folder.file);
+  const name = basename(placeOf(folder).file);
   const path = `${folder.path}/${name}`;
   const text = existsSync(path) ? readRegular(path) : null;
   if (text !== null) return { text, locations: null };
   const sources = await readSources(listFiles(folder, rootContext).files);
-  const location = { folder: folder.name, file: folder.file };
-  const { files, locations } = await expandTyped(folder.path, sources, location, signatures);
+  const { files, locations } = await expandFolder(folder, sources, signatures);
   return { text: files.find((file) => file.path === name)?.bytes ?? new Uint8Array(), locations };
 }
 
@@ -84,7 +83,7 @@ export function locateFindings(
   { folder, locations }: ParsedFolder,
   found: readonly Diagnostic[],
 ): Diagnostic[] {
-  const { name, file } = folder;
+  const { folder: name, file } = placeOf(folder);
   const base = file.slice(0, -"SKILL.md".length);
   return found.map((diagnostic) => {
     const own = { ...diagnostic, skill: name, file };
@@ -119,19 +118,20 @@ export function lint(
   const { record, placeInBody } = parsed;
   const { files } = listFiles(folder, rootContext);
   const own = ownFiles(folder, files);
-  const at = (path: string) => (folder.within === "" ? path : `${folder.within}/${path}`);
+  const at = (path: string) => withinRoot(folder, path);
+  const { file } = placeOf(folder);
   const warning = { level: "warning" as const, skill: folder.name };
   const found: Diagnostic[] = [];
   if (record !== undefined) {
-    const { serving, positions } = parseManifest(text, { folder: folder.name, file: folder.file });
-    // A skill with fields of Hull is not an Agent Skill, so the rules do not apply to it.
-    for (const rule of serving ? [] : lintDescription(record.description))
-      found.push({ ...warning, file: folder.file, ...positions.get(rule.field), ...rule });
+    const { serving, positions } = parseManifest(text, placeOf(folder));
+    // The rules are for Agent Skills: a skill with fields of Hull is none, and people know when to call a command.
+    for (const rule of serving || folder.command ? [] : lintDescription(record.description))
+      found.push({ ...warning, file, ...positions.get(rule.field), ...rule });
     const paths = files.map(({ path }) => path);
     for (const { what, offset } of lackingReferences(folder, record.body, paths, project)) {
       const message = `The text ${what}, which is not in the folder.`;
       const hint = "Add the file, or fix the text; paths begin at the skill's folder.";
-      const place = { file: folder.file, ...placeInBody(offset) };
+      const place = { file, ...placeInBody(offset) };
       found.push({ ...warning, code: "reference_missing", ...place, message, hint });
     }
   }
@@ -159,7 +159,7 @@ function lackingReferences(
   const missing = missingReferences(body, paths);
   const { targets } = linksToPlugin(folder, relativeLinks(body), project);
   const links = missing.filter(
-    ({ target }) => !targets.includes(target) && !leadsToSkill(folder.path, target),
+    ({ target }) => !targets.includes(target) && !leadsToSkill(folderOf(folder).path, target),
   );
   const names = missingFiles(body, paths).filter(({ target: path }) => {
     const linked = missing.some(({ target }) => target.includes(path));

@@ -89,13 +89,14 @@ function fileOf(registry: SkillRegistry, record: SkillRecord, given: string): Fo
   const { files, plugin } = record;
   const { folder, skill = "" } = plugin ?? {};
   const outside = folder === undefined ? null : pluginPath(given, skill);
-  if (folder !== undefined && outside !== null) {
-    const file = namedFile(outside, folder.files);
-    return file === null ? null : { file, read: () => registry.packed(folder.pack, file) };
-  }
-  const own = insidePath(given) === "SKILL.md" ? skillFileName(files.map(({ path }) => path)) : null;
-  const file = namedFile(own ?? given, files);
-  return file === null ? null : { file, read: () => registry.file(record, file) };
+  const name = insidePath(given) === "SKILL.md" ? skillFileName(files.map(({ path }) => path)) : null;
+  const own = outside === null ? namedFile(name ?? given, files) : null;
+  if (own !== null) return { file: own, read: () => registry.file(record, own) };
+  // A skill made of a plugin's command has only its text, and links to the files around that.
+  const path = outside ?? insidePath(`${skill}/${given}`);
+  if (folder === undefined || path === null) return null;
+  const file = namedFile(path, folder.files);
+  return file === null ? null : { file, read: () => registry.packed(folder.pack, file) };
 }
 
 /** A part of a text, never cut within a character, and a hint how to continue. */

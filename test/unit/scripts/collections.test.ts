@@ -405,7 +405,13 @@ test("a finding names what Hull does not serve of a plugin, and the MCP servers 
     ),
   ]);
   expect(found(result, "plugin_parts")).toEqual([
-    expect.stringMatching(/^sales\/commands: .* of the plugin sales, but not its commands, hooks\. /),
+    expect.stringMatching(
+      /^sales\/commands: .* of the plugin sales, but not its commands, hooks\. .*commands = true/,
+    ),
+  ]);
+  const more = await buildWith(project, { terms: TERMS, commands: true }, [project]);
+  expect(found(more, "plugin_parts")).toEqual([
+    expect.stringMatching(/^sales\/hooks\/hooks\.json: .* but not its hooks\. /),
   ]);
   const all = { ...PROVIDED, mcp_servers: ["crm", "google_calendar", "shop", "pages"] };
   expect(found(await buildWith(project, { terms: { ...TERMS, provided: all }, cache }, [project]))).toEqual(

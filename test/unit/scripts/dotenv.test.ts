@@ -17,6 +17,7 @@ test("the environment wins over .dev.vars, which wins over .env", async () => {
 test("hull.toml: defaults and given values", async () => {
   expect(await loadConfig(folder())).toEqual({
     skills: null,
+    commands: false,
     name: null,
     port: 3000,
     host: "127.0.0.1",

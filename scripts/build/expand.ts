@@ -1,0 +1,83 @@
+/** The files of a skill as Hull publishes them: with what the build makes of a skill.ts, or of a command of Claude Code. */
+import { utf8 } from "../../src/bytes.ts";
+import { firstOf } from "../../src/cut.ts";
+import type { SourceFile } from "../../src/skill/bundle.ts";
+import { decodeText } from "../../src/skill/file-text.ts";
+import { Findings } from "../../src/skill/findings.ts";
+import { readFrontmatter } from "../../src/skill/frontmatter/read.ts";
+import { textOf } from "../../src/skill/tree.ts";
+import type { SignaturePolicy } from "../../src/skill/trust.ts";
+import { placeOf, type SkillFolder } from "./skill-folder.ts";
+import { expandTyped, type TypedFolder } from "./typed.ts";
+
+/**
+ * The files of a skill in the form of a folder without code to run: with what its skill.ts defines, or with the SKILL.md
+ * that a command becomes.
+ * @param signatures as for `expandTyped`
+ */
+export async function expandFolder(
+  folder: SkillFolder,
+  files: readonly SourceFile[],
+  signatures: SignaturePolicy | null,
+): Promise<TypedFolder> {
+  const place = placeOf(folder);
+  if (folder.command === undefined) return expandTyped(folder.path, files, place, signatures);
+  const made = files.map(({ bytes }) => skillText(bytes, folder.name));
+  const [{ added = 0 } = {}] = made;
+  return {
+    files: made.map(({ bytes }) => ({ path: "SKILL.md", mode: 0o644, bytes })),
+    handlers: new Set(),
+    described: null,
+    locations: {
+      ofFault: () => ({}),
+      pointed: (found) => {
+        if (found.file !== place.file) return found;
+        const line = found.line === undefined ? {} : { line: Math.max(1, found.line - added) };
+        return { ...found, file: folder.file, ...line };
+      },
+    },
+    diagnostics: [],
+    read: [],
+  };
+}
+
+/** The most of a line that is a description, in UTF-16 units. */
+const MAX_DESCRIPTION = 1024;
+
+/**
+ * A command's text as SKILL.md. The name is that of its file, as a person types it; a missing description is the first
+ * line of the text. What cannot be read stays as it is.
+ * @returns also by how many lines its lines moved down
+ */
+function skillText(
+  given: Uint8Array<ArrayBuffer>,
+  name: string,
+): { bytes: Uint8Array<ArrayBuffer>; added: number } {
+  const { text, fault } = decodeText(given);
+  const findings = new Findings(name, "");
+  const { root, body } = readFrontmatter(text, findings);
+  const isPlain = findings.list.some(({ code }) => code === "frontmatter_missing");
+  if (fault !== null || (root === null && !isPlain)) return { bytes: given, added: 0 };
+  const lines = text.replace(/^\uFEFF/, "").split(/\r\n?|\n/);
+  const old = (key: string) => root?.entries.get(key);
+  const fields = [["name", name]];
+  const { value: description } = old("description") ?? {};
+  if (description === undefined || textOf(description)?.trim() === "")
+    fields.push(["description", firstLine(isPlain ? text : body)]);
+  const missing: string[] = [];
+  for (const [key = "", value = ""] of fields) {
+    const field = `${key}: ${JSON.stringify(value)}`;
+    const line = old(key)?.keyAt.line;
+    if (line === undefined) missing.push(field);
+    else lines[line - 1] = field;
+  }
+  if (isPlain) missing.splice(0, missing.length, "---", ...missing, "---");
+  lines.splice(isPlain ? 0 : lines.findIndex((line) => line.startsWith("---")) + 1, 0, ...missing);
+  return { bytes: utf8(lines.join("\n")), added: missing.length };
+}
+
+/** The first line with a letter or digit, without the marks of a heading, a list or a quotation. */
+function firstLine(text: string): string {
+  const line = text.split("\n").find((line) => /[\p{L}\p{N}]/u.test(line)) ?? "";
+  return firstOf(line.replace(/^[\s#>*-]+/, "").trim(), MAX_DESCRIPTION);
+}
