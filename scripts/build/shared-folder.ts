@@ -37,17 +37,19 @@ interface Named {
 const withinPlugin = (folder: SkillFolder): string =>
   folder.plugin === undefined ? "" : relative(folder.plugin.path, folderOf(folder).path).split(sep).join("/");
 
-/** The part of a record about the skill's location. */
+/** The part of a record that follows from where the skill is. */
 export function locationOf(
   folder: SkillFolder,
   shared: SharedFolder | null,
-): Pick<RecordExtras, "plugin" | "namespace"> {
-  const { plugin, namespace } = folder;
-  if (plugin === undefined) return present({ namespace });
+): Pick<RecordExtras, "plugin" | "namespace" | "wants_workspace_tools"> {
+  const { plugin, namespace, command } = folder;
+  // The files for which it is made are those of a project, not its own.
+  const location = present({ namespace, wants_workspace_tools: command });
+  if (plugin === undefined) return location;
   const { name, servers } = plugin;
   const further = { mcp_servers: servers.map((server) => server.name), folder: shared && inRecord(shared) };
   return {
-    ...present({ namespace }),
+    ...location,
     plugin: { name, skill: withinPlugin(folder), ...present(further) },
   };
 }

@@ -68,8 +68,8 @@ interface AssembleOptions extends Omit<ParseSource, "files"> {
    * exists.
    */
   provided?: ProvidedTools;
-  /** The plugin and the namespace of its folder. */
-  location?: Pick<RecordExtras, "plugin" | "namespace">;
+  /** What follows from where it was found: its plugin, its namespace, and that it is for a model with workspace tools. */
+  location?: Pick<RecordExtras, "plugin" | "namespace" | "wants_workspace_tools">;
   /** The accepted signers. Absent: nothing checks whether the signer is trusted. */
   signatures?: SignaturePolicy;
   /** The tenant that uploaded the skill. Absent: the skill is a folder of the deployment, and trusted. */

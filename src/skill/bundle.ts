@@ -44,6 +44,7 @@ export type RecordExtras = Pick<
   | "stored"
   | "plugin"
   | "namespace"
+  | "wants_workspace_tools"
 >;
 
 /**

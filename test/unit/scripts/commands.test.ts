@@ -122,6 +122,7 @@ test("a command becomes a SKILL.md with the name of its file, and a description 
   const project = folder({ ".claude-plugin/plugin.json": '{"name": "kit"}', ...Object.fromEntries(files) });
   const result = await build(project, { commands: true }, [project]);
   expect(result.found).toEqual([]);
+  expect(result.skills.every(({ card }) => card.workspaceTools)).toBe(true);
   for (const [name, [, made]] of Object.entries(TEXTS))
     expect((await stored(result, name)).files).toEqual([["SKILL.md", made]]);
 });
