@@ -68,6 +68,12 @@ test("a script is uploaded, runs with its grants, gets a new version, and is rem
     /^own\/skills\/wants\/SKILL\.md\S*: warning: .*\[workspace_tools_not_granted\]\n.*e\.g\. \{"wants":\["workspace_tools"\]\}\.\n/m,
   );
   expect(await command(["remove", "wants"], acme)).toMatchObject({ code: 0 });
+  write({ "../.claude/commands/tell.md": "---\nallowed-tools: Bash\n---\nTell.\n" });
+  const tell = await command(["upload", ".claude/commands/tell.md"], acme);
+  expect(tell.output).toMatch(
+    /^\.claude\/commands\/tell\.md:2:1: warning: .*\[workspace_tools_not_granted\]$/m,
+  );
+  expect(await command(["remove", "tell"], acme)).toMatchObject({ code: 0 });
 
   // A zip of the whole folder, as a person would make it and curl send it.
   execFileSync("zip", ["-qr", "../bounce.zip", "."], { cwd: join(hull.root, "bounce") });
