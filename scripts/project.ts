@@ -71,14 +71,15 @@ function defaultRoots(start: string, projectDir: string, config: HullConfig, asI
   const configured = isFile(join(start, CONFIG_FILE));
   if (isSkillRoot(start) || (asItIs && !configured)) return [start];
   if (usual && (configured || holdsSkill(skills) || !holdsSkill(start)))
-    return [...commandRoots(start, config), skills];
+    return [...commandRoots(start, config.commands), skills];
   if (config.commands !== false || holdsSkill(start)) return [start];
   const message = `There are no skills: no folder ${skills}, and no SKILL.md in or below ${start}.`;
-  throw new CommandError(EXIT.missing, "folder_missing", message, REMEDY);
+  const remedy = commandRoots(start, true).length === 0 ? REMEDY : COMMANDS_REMEDY;
+  throw new CommandError(EXIT.missing, "folder_missing", message, remedy);
 }
 
 /** The folders of commands next to the folder `skills`; they come first, so that a skill of the same name counts. */
-function commandRoots(start: string, { commands }: HullConfig): string[] {
+function commandRoots(start: string, commands: HullConfig["commands"]): string[] {
   if (commands === false) return [];
   const own = isFolder(join(start, PLUGIN_FOLDER)) ? [join(start, "commands")] : [];
   return [join(start, ".claude", "commands"), ...own].filter(isFolder);
@@ -92,6 +93,8 @@ export function findUpwards(start: string, name = CONFIG_FILE): string {
   }
 }
 
+const COMMANDS_REMEDY =
+  "To serve the commands of Claude Code here as skills, write commands = true into hull.toml.";
 const REMEDY = "Name the folder of your skills, or make a project with: hull init";
 
 function missing(path: string): CommandError {

@@ -1,5 +1,5 @@
 /** A skill that is run itself: the text for its model, and the files that the model may read. */
-import { hasCommands, ownText, resources } from "../engine/agent/skill-text.ts";
+import { hasCommands, ownText, resources, takesArguments } from "../engine/agent/skill-text.ts";
 import type { AgentSkill } from "../engine/agent/spec.ts";
 import { instructionFiles } from "../skill/file-text.ts";
 import type { SkillRecord } from "../skill/manifest.ts";
@@ -39,12 +39,9 @@ interface OwnReader {
 export const calledWith = (skill: AgentSkill, given: string): AgentSkill =>
   given !== "" && hasCommands(skill) ? { ...skill, arguments: given } : skill;
 
-/**
- * The system text of a skill that is run itself. `$1` and the like stand for words of the input only if the text also
- * mentions `$ARGUMENTS`: other texts contain prices and shell lines.
- */
+/** The system text of a skill that is run itself. The input fills it in if the skill takes arguments. */
 export function ownInstructions(skill: AgentSkill, { session_id, input, skills }: OwnReader): string {
-  const given = skill.prompt.includes("$ARGUMENTS") ? input : "";
+  const given = takesArguments(skill) ? input : "";
   const text = ownText(skill, { session_id, arguments: given, skills, later: true }).join("\n");
   return [text, ...(skill.dir === undefined ? [] : resources(skill))].join("\n\n");
 }

@@ -19,6 +19,8 @@ beforeAll(async () => {
   const skills = {
     elsewhere: skill("elsewhere", "", "Answer.").replace("provider: openai", "provider: house"),
     args: skill("args", "workspace_tools: [Read]\n", "It says <$ARGUMENTS>."),
+    hinted: skill("hinted", "argument-hint: <from> <to>\n", "Port $0 to $1, $2."),
+    unhinted: skill("unhinted", "", "Print $0 and $1."),
     unnamed: skill("unnamed", "", "Answer."),
     named: skill("named", `deadline_ms: ${USUAL}\n`, "Answer."),
     brief: skill("brief", "deadline_ms: 280000\n", "Answer."),
@@ -92,6 +94,15 @@ describe.each(DOORS)("%s", (door, query) => {
       expect(second).toMatchObject({ role: "user", content: prompt });
     },
   );
+
+  it.each([
+    ["hinted", "Port java to go, $2."],
+    ["unhinted", "Print $0 and $1."],
+  ])("fills words of the input in if the skill says that it takes arguments: %s", async (slug, system) => {
+    const answer = await client.post(`/skills/${slug}${await query()}`, { input: "java go" });
+    expect([answer.status, await answer.text()]).toEqual([200, "Done."]);
+    expect(String(bodies[0]?.messages?.[0]?.content)).toContain(system);
+  });
 
   it("blames the deployment for a provider that it lacks: 503", async () => {
     const answer = await client.post(`/skills/elsewhere${await query()}`, { input: "x" });

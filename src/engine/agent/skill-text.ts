@@ -21,6 +21,10 @@ export const skillsWithFoldersOf = (spec: AgentSpec): AgentSkill[] => [
   ...(spec.watchers ?? []),
 ];
 
+/** Whether a skill says that it is called with arguments: other texts with `$1` contain prices and shell lines. */
+export const takesArguments = ({ prompt, takes_arguments }: AgentSkill): boolean =>
+  takes_arguments === true || prompt.includes("$ARGUMENTS");
+
 /** For whom the instructions are written. */
 export interface Reader {
   session_id: string | null;

@@ -18,7 +18,15 @@ import { brokenConstraint } from "./policy.ts";
 import type { AgentRecordBody } from "./records.ts";
 import { allTools } from "./session-tools.ts";
 import { invocationIn, skillCalled } from "./skill-prefix.ts";
-import { activation, activeAlready, brings, listedSkills, type Reader, skillsOf } from "./skill-text.ts";
+import {
+  activation,
+  activeAlready,
+  brings,
+  listedSkills,
+  type Reader,
+  skillsOf,
+  takesArguments,
+} from "./skill-text.ts";
 import type { AgentSkill, AgentSpec, AgentTool } from "./spec.ts";
 import { type AgentState, effects, isInForce, type RunState } from "./state.ts";
 import { type AgentStep, askHook } from "./step.ts";
@@ -344,7 +352,7 @@ export const loadSkillTool = memo((skills: readonly AgentSkill[]): ToolDefinitio
       description: "Name of the skill",
     },
     ...(skills.some(({ fork }) => fork === true) ? { task } : {}),
-    ...(skills.some(({ prompt }) => prompt.includes("$ARGUMENTS")) ? { args } : {}),
+    ...(skills.some(takesArguments) ? { args } : {}),
     require_signature: {
       type: "boolean",
       description: "Refuse a skill that nobody who is trusted has signed",

@@ -89,6 +89,8 @@ export interface AgentSkill {
   max_tool_rounds?: number;
   /** Entries of `allowed-tools` that approve calls while the skill is active. Absent: none. */
   approved_tools?: string[];
+  /** The manifest says what it is called with. Absent: only its text may. */
+  takes_arguments?: true;
   /** Commands around calls of tools while the skill is active. Absent: none. */
   command_hooks?: CommandHook[];
   /** What the run's own skill was called with, for the commands in its text. Absent: nothing, or it has no commands. */

@@ -242,6 +242,7 @@ export function skillOf(context: RunContext, record: SkillRecord, digest: string
     on_deactivate: hook(activation.on_deactivate),
     digest,
     ...(activation.user_invocable === false ? { user_invocable: false } : {}),
+    ...(activation.argument_hint === undefined ? {} : { takes_arguments: true as const }),
     ...defined({ command_hooks: activation.command_hooks }),
     ...(servers.length === 0 ? {} : { mcp: servers }),
     ...(activation.context === "fork" ? { fork: true as const } : {}),

@@ -308,6 +308,8 @@ test("help of a command; --json prints the failure as an object", async () => {
 
 describe("folders (S4)", () => {
   test("no skills anywhere, or the skills folder of a project missing: exit 3 with the absolute path", async () => {
+    const commands = folder({ ".claude/commands/review.md": "Review." });
+    expect((await hull(["list"], { cwd: commands })).err).toContain("write commands = true into hull.toml");
     const empty = folder({ "notes/readme.txt": "x" });
     const project = folder({ "hull.toml": "" });
     for (const cwd of [empty, project]) {
