@@ -52,7 +52,7 @@ function unserved({ name }: Plugin, parts: readonly string[], file: string): Dia
     skill: "",
     file,
     message: `Hull serves the skills of the plugin ${name}, but not its ${parts.join(", ")}.`,
-    hint: "To serve its commands, write commands = true into hull.toml. Of an agent that you want, make a skill: a folder with its text as SKILL.md. For hooks, write hooks.ts next to SKILL.md.",
+    hint: "To serve its commands, write commands = true into hull.toml. Of an agent that you want, make a skill: a folder with its text as SKILL.md. Write its hooks into the frontmatter of a skill, or as hooks.ts next to SKILL.md.",
   };
 }
 
