@@ -152,7 +152,8 @@ test("what stays in a cgroup is ended until the cgroup can be removed; a missing
   await writeFile(join(busy, "held"), "");
   const removed = new Cgroup([busy, join(dir, "missing")]).remove();
   await expect.poll(() => readFile(join(busy, "cgroup.kill"), "utf8").catch(() => "")).toBe("1");
-  await rm(busy, { recursive: true });
+  // Until the folder is gone, the removal writes into it again, so that it may not be empty when it is to go.
+  await rm(busy, { recursive: true, maxRetries: 100, retryDelay: 1 });
   await removed;
 });
 
