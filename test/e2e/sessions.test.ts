@@ -11,6 +11,20 @@ import { readEvents } from "../support/sse.ts";
 const TOOL = "parameters: [{name: file, description: f}]";
 const SKILLS = {
   "agent/SKILL.md": `---\nname: agent\ndescription: Works\nmode: llm\nprovider: mock\ntools:\n  - name: work\n    description: Works\n    command: [./work.sh]\n    ${TOOL}\n  - name: note\n    description: Notes\n    command: [./note.sh]\n    ${TOOL}\n---\nWork.\n`,
+  // Its hook notes the same about a call that touches the file.
+  "watched/SKILL.md": `---
+name: watched
+description: Works under watch
+mode: llm
+provider: mock
+workspace_tools: true
+hooks:
+  PreToolUse:
+    - matcher: Bash
+      command: f=$(sed -n 's/.*touch \\([^" ]*\\).*/\\1/p'); echo run >> $f; until [ -e $f.go ]; do sleep 0.05; done; echo end >> $f
+---
+Work.
+`,
   // Adds a line to a file of the session, says what it holds then, and removes another one.
   "agent/note.sh": '#!/bin/bash\ncd "$HULL_WORKSPACE" && echo noted >> "$1" && cat "$1" && rm -f sub/old\n',
   // Notes in a file that it runs, and, once the test lets it continue, that it has ended.
@@ -32,16 +46,20 @@ const marksIn = async (file: string): Promise<string> => readFile(file, "utf8").
 
 /** A new session whose run has begun its tool. */
 let count = 0;
-async function working(): Promise<{ path: string; file: string; run: string }> {
+async function working(skill = "agent"): Promise<{ path: string; file: string; run: string }> {
   count += 1;
   const file = join(marks, String(count));
   const id = `dies-${count}`;
   const path = `/sessions/${id}`;
   await hull.post("/sessions", { id });
-  const mock = [{ tool_calls: [{ name: "work", arguments: { file } }] }, { text: "all done" }];
+  const call =
+    skill === "agent"
+      ? { name: "work", arguments: { file } }
+      : { name: "Bash", arguments: { command: `touch ${file} && cat ${file}` } };
+  const mock = [{ tool_calls: [call] }, { text: "all done" }];
   const begun = await hull.post(`${path}/runs?wait=none`, {
     prompt: "go",
-    options: { skill: "agent", mock },
+    options: { skill, mock },
   });
   const { run_id } = await json<{ run_id: string }>(begun);
   await until(
@@ -94,6 +112,29 @@ describe("in the middle of a tool", () => {
     );
     expect(await marksIn(file)).toBe("run\n");
     expect((await next(path)).status).toBe("done");
+  });
+});
+
+describe("in the middle of a hook before a call", () => {
+  test("the Worker dies: the command is followed, and then the call is made, each once", async () => {
+    const { file, run } = await working("watched");
+    expect(await kill(hull, "worker")).toBeGreaterThan(0);
+    await writeFile(`${file}.go`, "");
+    const { status, result } = await ended(run);
+    expect([status, result?.text]).toEqual(["done", "all done"]);
+    expect(await marksIn(file)).toBe("run\nend\n");
+    expect(JSON.stringify(result?.transcript.messages)).toContain('"run\\nend"');
+  });
+
+  test("the runner dies: nobody knows what it would have said, so the call is refused", async () => {
+    const { file, run } = await working("watched");
+    expect(await kill(hull, "runner")).toBeGreaterThan(0);
+    const { status, result } = await ended(run);
+    expect([status, result?.text]).toEqual(["done", "all done"]);
+    expect(await marksIn(file)).toBe("run\n");
+    expect(JSON.stringify(result?.transcript.messages)).toMatch(
+      /permission_denied.*A hook of the skill did not end/,
+    );
   });
 });
 
