@@ -30,7 +30,7 @@ function patternOf(matcher: string): RegExp | null {
   }
 }
 
-/** The command hooks of a manifest, in their order, with one warning about all that Hull does not run. */
+/** The command hooks of a manifest, in their order. One finding says what Hull runs, one what it does not run. */
 export function readCommandHooks(findings: Findings, hooks: Slot): CommandHook[] {
   if (hooks.node.kind !== "map") {
     if (hooks.node.source !== "") reportMissed(findings, hooks, ["what is not a mapping of events"]);
@@ -46,6 +46,11 @@ export function readCommandHooks(findings: Findings, hooks: Slot): CommandHook[]
     return [];
   });
   if (missed.size > 0) reportMissed(findings, hooks, [...missed]);
+  if (found.length > 0) {
+    const events = [...new Set(found.map(({ event }) => event))].join(", ");
+    const message = `Hull runs the commands that ${hooks.path} names for ${events}, if Bash may run them without an approval.`;
+    findings.info("command_hooks", hooks, message);
+  }
   return found;
 }
 
