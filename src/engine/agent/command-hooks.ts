@@ -1,4 +1,4 @@
-/** Command hooks of skills: which of them run around a call, and what their ends mean. Pure. */
+/** Command hooks of skills: which of them run at an event of a run, and what their ends mean. Pure. */
 import { firstOf } from "../../cut.ts";
 import { memo } from "../../memo.ts";
 import { watches } from "../../skill/command-hooks.ts";
@@ -58,7 +58,7 @@ export function watchersOf({ spec, active, loaded }: RunState): AgentSkill[] {
   );
 }
 
-/** Whether the hook of this name runs for one call only. */
+/** Whether the hook of this name runs only once in a run. */
 export const runsOnce = (spec: AgentSpec, hook: string): boolean =>
   hooksOf(spec).some(({ name, once }) => once === true && name === hook);
 

@@ -91,7 +91,7 @@ export interface AgentSkill {
   approved_tools?: string[];
   /** The manifest says what it is called with. Absent: only its text may. */
   takes_arguments?: true;
-  /** Commands around calls of tools while the skill is active. Absent: none. */
+  /** Commands that run at events while the skill is active. Absent: none. */
   command_hooks?: CommandHook[];
   /** What the run's own skill was called with, for the commands in its text. Absent: nothing, or it has no commands. */
   arguments?: string;

@@ -53,7 +53,7 @@ export function beforeCall(run: RunState, open: OpenCall, given: JsonObject): Be
   return { args, changedBy, confirm };
 }
 
-/** The hooks of skills' commands that follow a result. */
+/** The command hooks that run after a call. */
 const commandsAfter = (run: RunState, open: CalledTool, { status }: AgentToolResult): Question[] =>
   commandsAt(status === "ok" ? "PostToolUse" : "PostToolUseFailure", run, open);
 
