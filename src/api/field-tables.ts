@@ -141,7 +141,10 @@ const MANIFEST_TEXTS: { readonly [name in FieldName]: FieldText } = {
     text: "Names of its arguments in their order: with `[issue, branch]`, `$branch` in the text is the second word of what a person types after `/slug`.",
     takes: "list of names, or string split on spaces",
   },
-  context: { text: CLIENT },
+  context: {
+    text: "`fork`: a sub-agent executes the skill if a model loads it ([warning](#fields-of-other-clients)). `agent`: runs hand it work with the tool [`sub_agent`](tasks.md#sub-agents); models do not load it, and `/slug` does not activate it. `POST /skills/<slug>` runs the skill itself.",
+    takes: "`fork` or `agent`",
+  },
   agent: { text: CLIENT },
   effort: {
     text: "How much the model thinks when somebody calls the skill: `low`, `medium`, `high`; `minimal` counts as `low`, `xhigh` and `max` as `high`. For a model that cannot think it causes a warning and no effort.",

@@ -88,6 +88,7 @@ export const schemaComponents = once(
       },
       uploaded: { description: "A tenant uploaded it, and Hull serves it to that tenant only." },
       daemon: { description: "It declares a daemon." },
+      agent: { description: "It is an agent: runs hand work to it, and no model loads it." },
       signer: { description: "Fingerprint of the key that signed it." },
       workflows: { description: "Its workflows, executed as `<slug>/<name>`." },
       workspaceTools: {

@@ -29,7 +29,10 @@ export async function skillPage(api: Api, slug: string): Promise<Page> {
     body: html`<h1><bdi>${shown.name}</bdi></h1><p dir="auto">${shown.description}</p>
 ${shown.stale === true ? staleNote(shown) : ""}
 ${facts([
-  ["Mode", `${shown.mode}${shown.daemon === true ? ", with a daemon" : ""}`],
+  [
+    "Mode",
+    `${shown.mode}${shown.daemon === true ? ", with a daemon" : ""}${shown.agent === true ? ", an agent" : ""}`,
+  ],
   ["Route", html`<code>${shown.method} ${shown.route}</code>`],
   ["Takes", `${shown.input}${shown.inputMime === undefined ? "" : ` (${shown.inputMime.join(", ")})`}`],
   ["Answers", shown.output],

@@ -61,7 +61,7 @@ const COLUMNS: readonly (string | Column)[] = [
 ];
 
 function cells(
-  { slug, name, mode, method, route, description, version, stale, uploaded, daemon }: Card,
+  { slug, name, mode, method, route, description, version, stale, uploaded, daemon, agent }: Card,
   sums?: RunFigures["data"][number],
 ): (Html | string)[] {
   const failures = count(sums?.failures);
@@ -69,7 +69,7 @@ function cells(
     html`<a href="/console/skills/${slug}"><bdi>${name}</bdi></a><br><small><code>${method} ${route}</code></small>`,
     mode,
     html`<span dir="auto">${short(description, 240)}</span>`,
-    html`${stale === true ? html`<span class="state wait" title="The folder is broken; its last good version is served.">stale</span>` : "served"}${uploaded === true ? ", uploaded" : ""}${daemon === true ? ", daemon" : ""}`,
+    html`${stale === true ? html`<span class="state wait" title="The folder is broken; its last good version is served.">stale</span>` : "served"}${uploaded === true ? ", uploaded" : ""}${daemon === true ? ", daemon" : ""}${agent === true ? ", agent" : ""}`,
     count(sums?.calls),
     (sums?.failures ?? 0) > 0 ? html`<span class="bad">${failures}</span>` : failures,
     duration(sums?.p50_ms),

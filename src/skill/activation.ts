@@ -25,7 +25,7 @@ export function readActivation(
     // YAML reads `[file]` as a list, but all other clients show it as the text that a person types.
     "argument-hint": (at) => stripControls(textOf(at.node) ?? at.node.source).trim(),
     arguments: (at) => argumentNames(findings, at),
-    context: (at) => (text(findings, at)?.toLowerCase() === "fork" ? "fork" : undefined),
+    context: (at) => CONTEXTS.find((word) => word === text(findings, at)?.toLowerCase()),
     // A value that cannot be read must not let an unsigned skill pass.
     "require-signature": (at) => flag(findings, at, wrongType),
     "trusted-signers": (at) => fingerprints(findings, at),
@@ -42,6 +42,9 @@ export function readActivation(
   );
   return Object.keys(activation).length === 0 ? tools : { ...tools, activation };
 }
+
+/** The words of `context` that mean something. */
+const CONTEXTS = ["fork", "agent"];
 
 function readLeniently(findings: Findings, slot: Slot, { kind }: Field): Json | undefined {
   switch (kind) {

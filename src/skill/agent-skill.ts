@@ -62,13 +62,13 @@ export function readAgentSkill(
   directory: string | undefined,
   known: readonly string[] = PLAIN_FIELDS,
 ): AgentSkillText | null {
+  const read = readActivation(findings, root);
   const name = readName(findings, root, directory);
-  const description = readDescription(findings, root);
+  const description = readDescription(findings, root, read.activation?.context);
   const compatibility = readCompatibility(findings, root);
   const license = child(root, "license");
   const allowed = child(root, "allowed-tools");
   const metadata = readMetadata(findings, root);
-  const read = readActivation(findings, root);
   const others = Array.from(root.entries.keys()).filter((key) => !PLAIN_FIELDS.includes(key));
   const named = textOf(root.entries.get("model")?.value ?? root)?.trim();
   const model = FOREIGN_MODELS.find((each) => each === named);
@@ -116,7 +116,7 @@ function readName(findings: Findings, root: MapNode, directory: string | undefin
   return null;
 }
 
-function readDescription(findings: Findings, root: MapNode): string | null {
+function readDescription(findings: Findings, root: MapNode, context: string | undefined): string | null {
   const slot = child(root, "description");
   const hint = "Say what the skill does and when to use it.";
   if (slot === undefined) {
@@ -137,7 +137,8 @@ function readDescription(findings: Findings, root: MapNode): string | null {
     const message = "The description is written as a list or mapping; Hull takes its text unchanged.";
     findings.warning("description_raw", slot, message, "Put it in quotes.");
   }
-  warn(findings, slot, brokenDescriptionRules(description));
+  // The description of an agent often holds dialogues as examples, and other clients set no limit for it.
+  if (context !== "agent") warn(findings, slot, brokenDescriptionRules(description));
   return description;
 }
 

@@ -114,6 +114,7 @@ export function card(
     version: digest,
     ...(record.uploaded_by === undefined ? {} : { uploaded: true }),
     ...(manifest.daemon === undefined ? {} : { daemon: true }),
+    ...(manifest.activation?.context === "agent" ? { agent: true } : {}),
     ...(record.signature === undefined ? {} : { signer: record.signature.signer }),
     ...(givesWorkspaceTools(record) ? { workspaceTools: true } : {}),
     ...(record.namespace === undefined ? {} : { namespace: record.namespace }),

@@ -124,7 +124,10 @@ export const ACTIVATION_FIELDS = {
   "argument-hint": { kind: "text", stored: "argument_hint", default: "", sparse: true },
   /** Names of its arguments in their order: `$name` in the text stands for one. */
   arguments: { kind: "list", orText: true },
-  /** `fork`: the skill runs in a sub-agent's own context rather than in the conversation. */
+  /**
+   * `fork`: a sub-agent executes the skill if a model loads it. `agent`: the skill is an agent, to which runs hand work,
+   * and which no model loads.
+   */
   context: { kind: "text" },
   /** The kind of sub-agent, in the words of other clients. */
   agent: { kind: "text", default: "", sparse: true },

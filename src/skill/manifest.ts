@@ -354,6 +354,8 @@ export function card() {
     uploaded: maybe(z.literal(true)),
     /** It declares a daemon. */
     daemon: maybe(z.literal(true)),
+    /** It is an agent: runs hand work to it, and no model loads it. */
+    agent: maybe(z.literal(true)),
     /** The fingerprint of the key that signed it. */
     signer: maybe(sha256()),
     /** Runs with it have the workspace tools by default. */

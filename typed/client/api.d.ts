@@ -334,6 +334,8 @@ export type Card = {
   uploaded?: true;
   /** It declares a daemon. */
   daemon?: true;
+  /** It is an agent: runs hand work to it, and no model loads it. */
+  agent?: true;
   /** Fingerprint of the key that signed it. */
   signer?: string;
   /** Runs with it have tools to read and write files and to run commands, unless hull.toml says otherwise; those of an uploaded skill only if `HULL_GRANTS` gives it `workspace_tools`. */

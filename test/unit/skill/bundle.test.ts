@@ -89,6 +89,8 @@ test("cards and the catalog", async () => {
     version: digest,
     workspaceTools: true,
   });
+  const agent = await makeRecord(manifest("context: agent"), "Body.", []);
+  expect(card(agent.record, agent.digest)).toMatchObject({ slug: "my-skill", agent: true });
   const second = { ...shown, slug: "a", route: "/skills/a" };
   const made = await makeCatalog([shown, second], "{}", []);
   const { catalog, id, json } = made;

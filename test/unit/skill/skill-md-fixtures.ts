@@ -165,7 +165,7 @@ export const FIXTURES: Record<string, Fixture[]> = {
     {
       fields: `${HEAD}metadata:\n  a:\n    b: c\nhooks:\n   a: b`,
       S: yaml,
-      L: ["i:metadata_not_strings", "field_not_carried_out"],
+      L: ["field_not_carried_out", "i:metadata_not_strings"],
       has: { metadata: { a: '{"b":"c"}' } },
     },
   ],

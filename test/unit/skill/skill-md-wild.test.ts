@@ -269,6 +269,13 @@ const SHAPES: Record<string, Shape> = {
       activation: { context: "fork", agent: "Explore", model: "opus", effort: "turbo", shell: "powershell" },
     },
   },
+  "an agent has a description with examples, of any length": {
+    fields: `description: ${SORTS} ${"d".repeat(3000)}\ncontext: Agent`,
+    strict: ["unknown_fields", "description_too_long"],
+    lenient: [],
+    description: `${SORTS} ${"d".repeat(3000)}`,
+    has: { activation: { context: "agent" } },
+  },
   "tools as switches": {
     fields: `description: ${SORTS}\ntools: {write: true, bash: "false"}`,
     strict: yaml,
