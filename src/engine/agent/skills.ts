@@ -371,7 +371,6 @@ export const loadSkillTool = memo((skills: readonly AgentSkill[]): ToolDefinitio
  */
 export function scopedTools(run: RunState): AgentTool[] {
   const tools = allTools(run);
-  if (run.spec.skills.length === 0) return tools;
   const allowed = scopeOf(run).filter((entry) => tools.some((tool) => allows(entry, tool)));
   return allowed.length === 0 ? tools : tools.filter((tool) => allowed.some((entry) => allows(entry, tool)));
 }

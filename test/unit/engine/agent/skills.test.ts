@@ -187,6 +187,14 @@ describe("scope", () => {
     expect(executed.map(({ args }) => args)).toEqual([{ command: "git add x" }]);
   });
 
+  test("the run's own skill narrows the tools too, whether or not there are others", async () => {
+    const own_skill = skill("alpha", { allowed_tools: ["watch"] });
+    for (const skills of [[], [skill("beta")]]) {
+      const { requests } = await play({ spec: { tools, skills, own_skill }, replies: ["ok"] });
+      expect(offered(requests[0] ?? expect.fail()).filter((name) => name !== "load_skill")).toEqual(["watch"]);
+    }
+  });
+
   test("a skill that is loaded narrows the tools too", async () => {
     const { requests } = await play({
       spec: { tools, skills: [skill("alpha", { allowed_tools: ["watch"] })], prompt: says("go") },
