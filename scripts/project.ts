@@ -59,6 +59,7 @@ export function buildOptionsOf({ dir, models, config, whole }: Project): BuildOp
   const provided: ProvidedTools = {
     mcp_servers: Object.keys(mcp.servers),
     workspace_tools: workspace_tools.enabled !== "never",
+    sub_agents: true,
   };
   return { projectDir: dir, settings: { config, whole }, commands, terms: { models, signatures, provided } };
 }

@@ -277,7 +277,7 @@ const RUN_TOOLS = {
   parallel_tool_calls: { text: "Whether the tool calls of a turn run in parallel.", default: true },
   sub_agents: {
     text: "Whether the model may hand work to [sub-agents](tasks.md#sub-agents) with the tool `sub_agent`.",
-    default: false,
+    otherwise: "by the run's skills",
   },
   deadline_ms: {
     text: "The whole run, its waits included, takes at most this many ms: 504 `deadline_exceeded`.",

@@ -144,6 +144,7 @@ async function assemble(
     provided: {
       mcp_servers: Object.keys(settings.mcp.servers),
       workspace_tools: granted.has(WORKSPACE_GRANT) && settings.workspace_tools.enabled !== "never",
+      sub_agents: false,
     },
   });
 }

@@ -53,9 +53,10 @@ const MISSED: { [field: string]: Missed } = {
     asks: (slot) => value(slot) === "fork",
   },
   agent: {
-    what: "Hull has one kind of agent",
-    hint: "Say in the skill's text how the agent should work.",
-    asks: said,
+    what: "the skill works as this agent only if it has context: fork and Hull serves the agent",
+    partly: true,
+    hint: "Serve the agents of its plugin with agents = true in hull.toml, or say in the skill's text how to work.",
+    asks: (slot) => said(slot) && value(slot) !== "general-purpose",
   },
   model: {
     what: "the run's own model executes the skill",

@@ -9,6 +9,8 @@ export interface ProvidedTools {
   mcp_servers: readonly string[];
   /** Whether a run may have the workspace tools at all. */
   workspace_tools: boolean;
+  /** Whether a skill that names the tool gets `sub_agent`. */
+  sub_agents: boolean;
 }
 
 /** Hull's own tools, which a run may have. */
@@ -40,13 +42,19 @@ export function checkNamedTools(
   findings: Findings,
   manifest: Manifest,
   own: readonly Pick<SkillTool, "name">[],
-  { mcp_servers, workspace_tools }: ProvidedTools,
+  { mcp_servers, workspace_tools, sub_agents }: ProvidedTools,
 ): void {
   const { allowed_tools, tool_scope, llm, activation = {}, workspace_tools: declared = true } = manifest;
   if (llm === undefined) return;
   const workspace =
     !workspace_tools || declared === false ? [] : declared === true ? WORKSPACE_TOOLS : declared;
-  const offered = [...BUILT_IN_TOOLS, ...workspace, ...[...llm.tools, ...own].map(({ name }) => name)];
+  const delegates = sub_agents ? [SUB_AGENT] : [];
+  const offered = [
+    ...BUILT_IN_TOOLS,
+    ...delegates,
+    ...workspace,
+    ...[...llm.tools, ...own].map(({ name }) => name),
+  ];
   const servers = [
     ...(llm.mcp_servers ?? []).map(({ name }) => name),
     ...(activation.mcp ?? []),

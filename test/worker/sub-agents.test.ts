@@ -266,6 +266,9 @@ it("a tool sub_agent of the run's own replaces the runtime's, with a warning", a
   expect(await (await run(path, "Go.", options)).json<Body>()).toMatchObject({
     warnings: [{ code: "option_ignored", option: "sub_agents" }],
   });
+  await client.publish({ lead: "---\nname: lead\ndescription: d\nallowed-tools: Task\n---\nLead.\n" });
+  const { sub_agents: _, ...unasked } = { ...options, skills: ["lead"] };
+  expect(await (await run(path, "Go.", unasked)).json<Body>()).not.toHaveProperty("warnings");
 });
 
 describe("the parent", () => {

@@ -451,7 +451,8 @@ describe("a skill's workflow", () => {
   });
 
   it("is listed, shown and run by its name; a run keeps the skills that it began with", async () => {
-    await client.publish({ flows: skill("End with <done>.") });
+    const judge = "---\nname: flow-judge\ndescription: d\ncontext: agent\n---\nJudge.\n";
+    await client.publish({ flows: skill("End with <done>. Ask the flow-judge."), "flow-judge": judge });
     const listed = await get<{ data: Body[] }>("/workflows?limit=1000");
     const entry = { name: "flows/ask", version: null, created_at: null, digest: expect.any(String) };
     expect(listed.data).toEqual([entry]);
@@ -462,7 +463,9 @@ describe("a skill's workflow", () => {
     const path = response.headers.get("location") ?? "";
     const before = await until<Run>(path, "waiting");
     const digest = (await get<{ version: string }>("/skills/flows")).version;
-    expect(before).toMatchObject({ workflow_name: "flows/ask", skills: { digests: { flows: digest } } });
+    const agent = (await get<{ version: string }>("/skills/flow-judge")).version;
+    expect(before.workflow_name).toBe("flows/ask");
+    expect(before.skills).toEqual({ digests: { flows: digest, "flow-judge": agent } });
 
     await client.publish({ flows: skill("Just end.") });
     expect((await get<{ version: string }>("/skills/flows")).version).not.toBe(digest);

@@ -247,6 +247,8 @@ export interface AgentSpec {
   tool_examples: string | null;
   tool_choice: Json;
   skills: AgentSkill[];
+  /** Skills that models only hand work to, with `sub_agent`. Absent: none. */
+  agents?: AgentSkill[];
   /** Set for a call of a skill, which is answered with the model's last text. Absent: the answer is a document. */
   served?: ServedTerms;
   /**

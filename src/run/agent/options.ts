@@ -26,12 +26,13 @@ import type { RunContext } from "../context.ts";
 import { calledWith, ownFiles, ownInstructions } from "../own-skill.ts";
 import { readToolConfigs } from "../tool-config.ts";
 import { listedInShell } from "../whole-skills.ts";
+import { workingAs } from "./agents.ts";
 import { daemonOptions, resumedFrom } from "./daemon-options.ts";
 import { runHooks } from "./hooks.ts";
 import { ignoredInRun } from "./ignored-options.ts";
 import { divide, type RunOptions, readRunOptions, runOptionNames } from "./option-shapes.ts";
 import { chosenModel, modelOfCall, type RunModel } from "./run-model.ts";
-import { collectTools, type NamedSkill } from "./run-tools.ts";
+import { collectTools, type NamedSkill, type RunTools } from "./run-tools.ts";
 import {
   effortOf,
   fallbackOf,
@@ -194,7 +195,8 @@ export async function checkedRun(
   const toSkill = input.arguments ?? input.prompt ?? "";
   const { own_skill, ...folders } = skillsWithFolders(context, session_id, {
     skills: found.skills,
-    own: request.own_skill === null ? null : calledWith(request.own_skill, toSkill),
+    own: ownSkill(request, found, toSkill),
+    agents: found.agents,
     tools: files || inShell.size > 0,
   });
   const stated = roundsOfSkill(options, served);
@@ -226,6 +228,7 @@ export async function checkedRun(
     ...called,
     ...(answer === undefined ? {} : answered(answer, served, toolRounds(stated, files), model.options)),
     ...defined({ vendor, beside, skills_key: folders.skills_key, pause_at: answer?.pause_at }),
+    ...defined({ agents: folders.agents }),
     ...defined({ tool_search, tool_examples, tool_choice, prefill, skill_catalogue_tokens }),
     ...defined({ max_tool_rounds: rounds }),
     total_budget_usd: call.budget?.total_budget_usd ?? null,
@@ -312,6 +315,16 @@ async function readRequest(
 function checkSearch({ tool_search }: CallOptions): void {
   const search = readSearchOption(tool_search);
   if (search !== null && "faults" in search) throw refused(search.faults);
+}
+
+/** The skill that the run executes, as the agent that it names. @param given what it is called with */
+function ownSkill(
+  { own_skill, served }: ReadRequest,
+  { agents, records }: Pick<RunTools, "agents" | "records">,
+  given: string,
+): AgentSkill | null {
+  if (own_skill === null || served === null) return null;
+  return calledWith(workingAs(own_skill, served, agents, records), given);
 }
 
 /** The instructions of the run's own skill; empty: it has none. */

@@ -1,5 +1,6 @@
 /** The skills and tools of a run: those of its options, of its skills, of the runtime, and of MCP servers. */
 
+import { firstWords } from "../../cut.ts";
 import { isAtLeast, onlyReads, rankOf } from "../../engine/agent/policy.ts";
 import type { AgentSkill, AgentTool, ToolAnnotations } from "../../engine/agent/spec.ts";
 import { LEDGER_TOOL } from "../../engine/agent/task-ledger.ts";
@@ -13,16 +14,18 @@ import { givenTools } from "../../llm/prepare.ts";
 import { nameMatches } from "../../skill/glob.ts";
 import type { McpServer, SkillRecord } from "../../skill/manifest.ts";
 import { TOOL_KINDS } from "../../skill/manifest-fields.ts";
+import { wantsSubAgents } from "../../skill/named-agents.ts";
 import { SUB_AGENT } from "../../skill/tool-names.ts";
 import type { RunContext } from "../context.ts";
 import { withRemoteTools } from "../mcp/agent-tools.ts";
+import { agentsNamedBy, workingAs } from "./agents.ts";
 import { morePaths } from "./command-annotations.ts";
 import { dynamicTools } from "./define-tool.ts";
 import { ignored } from "./ignored-options.ts";
 import { readServersOption } from "./mcp-option.ts";
 import type { RunOptions } from "./option-shapes.ts";
 import { toolsOfSkill, withSkillTools } from "./skill-tools.ts";
-import { readSkills, type SkillVersion, skillOf, toolsOf } from "./skills.ts";
+import { type RunSkills, readSkills, type SkillVersion, skillOf, toolsOf } from "./skills.ts";
 import { workspaceToolsOf } from "./workspace-option.ts";
 
 /** A skill that is available although the options do not name it. */
@@ -45,9 +48,11 @@ interface ToolSources {
   answers: boolean;
 }
 
-interface RunTools {
+export interface RunTools {
   /** The skills that the model may use, without the run's own. */
   skills: AgentSkill[];
+  /** Those to which it may only hand work. */
+  agents: AgentSkill[];
   /** The records of the served skills, each once, the run's own first. */
   records: SkillRecord[];
   tools: AgentTool[];
@@ -62,13 +67,16 @@ interface RunTools {
 export async function collectTools(context: RunContext, sources: ToolSources): Promise<RunTools> {
   const { options, served, named, offered: own, publishes, answers } = sources;
   const { settings } = context;
-  const listed = await readSkills(context, options.skills);
+  const asked = await readSkills(context, options.skills);
+  const listed = options.sub_agents === false ? asked : await withAgents(context, asked, served);
+  const { agents } = listed;
   const records = distinct(served === null ? listed.records : [served, ...listed.records]);
   const registered = withSkillTools(
     ownTools(settings, sources, listed.tools),
     toolsOfSkills(settings, sources, records),
   );
-  const offered = runtimeTools(options, publishes);
+  const delegates = options.sub_agents ?? (agents.length > 0 || records.some(wantsSubAgents));
+  const offered = runtimeTools(options, publishes, delegates ? agents : null);
   const names = new Set(registered.map(({ definition }) => definition.name));
   const replaced = offered.filter(({ definition }) => names.has(definition.name));
   const defined = [...registered, ...offered.filter((tool) => !replaced.includes(tool))];
@@ -80,11 +88,15 @@ export async function collectTools(context: RunContext, sources: ToolSources): P
     served,
   });
   checkTools(tools, { answers, daemon: options.daemon === true, hosted: settings.host !== undefined });
-  const skills = [...listed.skills, ...named.map((skill) => namedSkill(context, skill))];
+  const skills = [...listed.skills, ...named.map((skill) => namedSkill(context, skill))].map((skill) => {
+    const record = records.find(({ manifest }) => manifest.slug === skill.name);
+    return record === undefined ? skill : workingAs(skill, record, agents, records);
+  });
   const taken = [
-    ...replaced.map(({ definition: { name } }) =>
-      ownTool(name === SUB_AGENT ? "sub_agents" : "dynamic_tools", name),
-    ),
+    ...replaced.flatMap(({ definition: { name } }) => {
+      const option = name === SUB_AGENT ? "sub_agents" : "dynamic_tools";
+      return options[option] === true ? [ownTool(option, name)] : [];
+    }),
     ...(tools.some(({ definition }) => definition.name === LEDGER_TOOL)
       ? LEDGER_OPTIONS.flatMap((name) => (options[name] === undefined ? [] : [ownTool(name, LEDGER_TOOL)]))
       : []),
@@ -93,6 +105,7 @@ export async function collectTools(context: RunContext, sources: ToolSources): P
   const won = own.filter((tool) => !lost.includes(tool));
   return {
     skills,
+    agents,
     records,
     tools: [...tools.filter((tool) => won.every((one) => !isNamesake(one, tool))), ...won],
     servers: servers.brought.servers,
@@ -135,11 +148,34 @@ function toolsOfSkills(
   ];
 }
 
-/** Tools that the runtime executes itself. */
-function runtimeTools(options: RunOptions, publishes: boolean): AgentTool[] {
+/** The skills with the agents that their texts name, and those that the text of the run's own skill names. */
+async function withAgents(
+  context: RunContext,
+  listed: RunSkills,
+  served: SkillRecord | null,
+): Promise<RunSkills> {
+  const records = served === null ? listed.records : [served, ...listed.records];
+  const taken = [...listed.skills, ...listed.agents].map(({ name }) => name);
+  const slugs = (await agentsNamedBy(context, records)).filter((slug) => !taken.includes(slug));
+  if (slugs.length === 0) return listed;
+  const found = await readSkills(context, slugs);
+  return {
+    skills: listed.skills,
+    agents: [...listed.agents, ...found.agents],
+    tools: [...listed.tools, ...found.tools],
+    records: [...listed.records, ...found.records],
+  };
+}
+
+/** Tools that the runtime executes itself. @param agents to which the model may hand work; `null`: it may not do so at all */
+function runtimeTools(
+  options: RunOptions,
+  publishes: boolean,
+  agents: readonly AgentSkill[] | null,
+): AgentTool[] {
   return [
     ...(options.dynamic_tools === true ? dynamicTools(publishes) : []),
-    ...(options.sub_agents === true ? [subAgentTool()] : []),
+    ...(agents === null ? [] : [subAgentTool(agents)]),
   ];
 }
 
@@ -210,10 +246,34 @@ function checkTools(
   }
 }
 
-/** Declares no side effects of its own: the sub-agent's tools have them, each within the run's ceiling. */
-function subAgentTool(): AgentTool {
+/** The most characters of an agent's description that its callers read. */
+const MAX_DESCRIPTION = 300;
+
+/** What the model reads of an agent: its description without the examples that many have. */
+function describedAgent({ name, description }: AgentSkill): string {
+  const said = (description.split(/\\n|<example>|\bExamples?:/, 1)[0] ?? "").trim();
+  const cut = firstWords(said, MAX_DESCRIPTION);
+  return `- ${name}: ${cut}${cut.length < said.length ? "…" : ""}`;
+}
+
+/**
+ * Declares no side effects of its own: the sub-agent's tools have them, each within the run's ceiling.
+ * @param agents to choose from
+ */
+function subAgentTool(agents: readonly AgentSkill[]): AgentTool {
+  const choice =
+    agents.length === 0
+      ? {}
+      : {
+          agent: {
+            type: "string",
+            enum: agents.map(({ name }) => name),
+            description: `The agent; without it, one that knows nothing but the task. There are:\n${agents.map(describedAgent).join("\n")}`,
+          },
+        };
   const properties = {
     task: text("What to do, with everything that the agent has to know"),
+    ...choice,
     name: text("A short name of the task"),
     instructions: text("How the agent is to work"),
     tools: texts("Names of the tools that it may use; without it, all of this run's"),

@@ -15,6 +15,7 @@ import { findSkillNamed } from "../../registry/stored-skills/rows.ts";
 import { unknownSkill } from "../../registry/tenant-catalog.ts";
 import { defined, isObject } from "../../skill/json.ts";
 import type { Card, Json, SkillRecord } from "../../skill/manifest.ts";
+import { isAgent } from "../../skill/named-agents.ts";
 import { signatureFault } from "../../skill/trust.ts";
 import type { RunContext } from "../context.ts";
 import { serversUsed } from "../mcp/owner.ts";
@@ -24,8 +25,9 @@ import { checkTrust } from "../trust.ts";
 import { namedSkill } from "../v1-skills.ts";
 import { commandAnnotations } from "./command-annotations.ts";
 
-interface RunSkills {
+export interface RunSkills {
   skills: AgentSkill[];
+  agents: AgentSkill[];
   /** Command tools of served skills. */
   tools: AgentTool[];
   /** The served skills, whose hooks the run may name. */
@@ -61,28 +63,30 @@ const inline = z.lazy(() => {
  * @throws SkillNotFound, InvalidRequest, InputInvalid with a path per finding
  */
 export async function readSkills(context: RunContext, given: Json | undefined): Promise<RunSkills> {
-  if (given === undefined || given === null) return { skills: [], tools: [], records: [] };
+  if (given === undefined || given === null) return { skills: [], agents: [], tools: [], records: [] };
   const list = Array.isArray(given)
     ? given
     : isObject(given) && Array.isArray(given.skills)
       ? given.skills
       : [given];
-  const skills: AgentSkill[] = [];
+  const all: AgentSkill[] = [];
   const tools: AgentTool[] = [];
   const records: SkillRecord[] = [];
   for (const [index, item] of (await named(context, list)).entries()) {
     if (typeof item === "string") {
       const { record, digest } = await listedVersion(context, item);
       records.push(record);
-      skills.push({ ...skillOf(context, record, digest), ...signatureOf(context, record) });
+      all.push({ ...skillOf(context, record, digest), ...signatureOf(context, record) });
       tools.push(...toolsOf(record));
-    } else skills.push(inlineSkill(item, `skills.${index}`));
+    } else all.push(inlineSkill(item, `skills.${index}`));
   }
-  const twice = skills.find((skill, index) => skills.findIndex(({ name }) => name === skill.name) !== index);
+  const twice = all.find((skill, index) => all.findIndex(({ name }) => name === skill.name) !== index);
   if (twice !== undefined) {
     throw new InvalidRequest({ option: "skills", detail: `skills names "${twice.name}" twice.` });
   }
-  return { skills, tools, records };
+  const names = new Set(records.filter(isAgent).map(({ manifest }) => manifest.slug));
+  const skills = all.filter(({ name }) => !names.has(name));
+  return { skills, agents: all.filter(({ name }) => names.has(name)), tools, records };
 }
 
 /** `*` means all served llm skills of the tenant, each of them once. */

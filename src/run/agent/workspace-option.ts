@@ -93,9 +93,14 @@ function named(name: string): WorkspaceTool {
 export function skillsWithFolders(
   context: RunContext,
   session: string | null,
-  { skills, own, tools }: { skills: readonly AgentSkill[]; own: AgentSkill | null; tools: boolean },
-): Pick<AgentSpec, "skills" | "own_skill" | "skills_key"> {
-  const served = [...(own === null ? [] : [own]), ...skills].flatMap(({ name, digest, files }) =>
+  {
+    skills,
+    agents,
+    own,
+    tools,
+  }: { skills: readonly AgentSkill[]; agents: readonly AgentSkill[]; own: AgentSkill | null; tools: boolean },
+): Pick<AgentSpec, "skills" | "agents" | "own_skill" | "skills_key"> {
+  const served = [...(own === null ? [] : [own]), ...skills, ...agents].flatMap(({ name, digest, files }) =>
     files === undefined || digest === undefined ? [] : [{ name, digest }],
   );
   if (served.length === 0) return { skills: [...skills], ...(own === null ? {} : { own_skill: own }) };
@@ -113,5 +118,10 @@ export function skillsWithFolders(
       ...(plugin_path === undefined ? {} : { plugin_dir: `${path}/.plugins/${name}` }),
     };
   };
-  return { skills: skills.map(placed), ...(own === null ? {} : { own_skill: placed(own) }), skills_key };
+  return {
+    skills: skills.map(placed),
+    ...(agents.length === 0 ? {} : { agents: agents.map(placed) }),
+    ...(own === null ? {} : { own_skill: placed(own) }),
+    skills_key,
+  };
 }

@@ -81,7 +81,7 @@ export function childSpec(
     Object.entries(given).filter(([name]) => INHERITED.includes(name)),
   );
   const policy = allowed === null ? null : { tools: [...allowed] };
-  const { skills_key, own_skill, mcp_servers, tool_configs, bot, models, fallback, hooks } = parent;
+  const { skills_key, own_skill, mcp_servers, tool_configs, bot, models, fallback, hooks, agents } = parent;
   const { max_tool_rounds: rounds } = skill ?? {};
   const spec = specOf(rounds === undefined ? {} : { max_iterations: rounds + 1 }, {
     run_id,
@@ -101,7 +101,7 @@ export function childSpec(
     {
       ...withRequested(spec, allowed),
       skill_match: parent.skill_match,
-      ...defined({ skills_key, mcp_servers, tool_configs, bot, fallback, models, hooks }),
+      ...defined({ skills_key, mcp_servers, tool_configs, bot, fallback, models, hooks, agents }),
       ...defined({ max_tool_rounds: rounds, own_skill: skill ?? own_skill, watchers: above.watchers }),
     },
     above,

@@ -4,8 +4,9 @@ import { firstOf } from "../../cut.ts";
 import { plainResult } from "../../engine/agent/call-results.ts";
 import { refusal } from "../../engine/agent/delegation.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
+import { skillCalled } from "../../engine/agent/skill-prefix.ts";
 import { LOAD_SKILL } from "../../engine/agent/skills.ts";
-import type { AgentSpec, Ceilings } from "../../engine/agent/spec.ts";
+import type { AgentSkill, AgentSpec, Ceilings } from "../../engine/agent/spec.ts";
 import type { RunState } from "../../engine/agent/state.ts";
 import type { AgentEffectContext, PlannedCall } from "../../engine/agent/step.ts";
 import type { Spent } from "../../engine/shares.ts";
@@ -48,10 +49,7 @@ export async function runSubAgent(
   at: AgentEffectContext,
 ): Promise<AgentToolResult> {
   const asked = childAsked(planned, parent);
-  if (asked === null) {
-    const message = "sub_agent needs a task: a string that says what to do.";
-    return plainResult("error", message, "schema_validation");
-  }
+  if (typeof asked === "string") return plainResult("error", asked, "schema_validation");
   const started = Date.now();
   const refused = refusal(above, started);
   if (refused !== null) return rejected(refused);
@@ -79,16 +77,34 @@ interface NamedTask extends ChildTask {
   name: string;
 }
 
-/** What the call asks of a child; `null`: it names no task. */
-function childAsked({ call, forked }: PlannedCall, { session_id, skills }: AgentSpec): NamedTask | null {
-  if (forked !== undefined) {
-    const { skill, task } = forked;
-    const system = ownInstructions(skill, { session_id, input: task, skills });
-    return { name: skill.name, task, system, allowed: null, skill: calledWith(skill, task) };
-  }
-  const { task, name, instructions, tools } = call.arguments ?? {};
-  if (typeof task !== "string" || task.trim() === "") return null;
-  return { name: textOf(name) || "task", task, system: textOf(instructions), allowed: textsIn(tools) };
+/** What the call asks of a child; a text: what is wrong with it. */
+function childAsked({ call, forked }: PlannedCall, spec: AgentSpec): NamedTask | string {
+  if (forked !== undefined) return { ...workOf(forked.skill, forked.task, spec), allowed: null };
+  const { task, agent, name, instructions, tools } = call.arguments ?? {};
+  if (typeof task !== "string" || task.trim() === "")
+    return "sub_agent needs a task: a string that says what to do.";
+  const { agents = [] } = spec;
+  const chosen = textOf(agent) === "" ? undefined : skillCalled(textOf(agent), agents);
+  if (textOf(agent) !== "" && chosen === undefined) return noAgent(textOf(agent), agents);
+  const work = chosen === undefined ? { name: "task", task, system: "" } : workOf(chosen, task, spec);
+  const system = [work.system, textOf(instructions)].filter((text) => text !== "").join("\n\n");
+  return { ...work, name: textOf(name) || work.name, system, allowed: textsIn(tools) };
+}
+
+/** The work of a child that carries out a skill. */
+function workOf(
+  skill: AgentSkill,
+  task: string,
+  { session_id, skills }: AgentSpec,
+): Omit<NamedTask, "allowed"> {
+  const system = ownInstructions(skill, { session_id, input: task, skills });
+  return { name: skill.name, task, system, skill: calledWith(skill, task) };
+}
+
+function noAgent(given: string, agents: readonly AgentSkill[]): string {
+  const known =
+    agents.length === 0 ? "The run has none" : `There are: ${agents.map(({ name }) => name).join(", ")}`;
+  return `There is no agent ${JSON.stringify(given)}. ${known}; without agent, one works that knows nothing but the task.`;
 }
 
 /**

@@ -1,8 +1,9 @@
-/** Pins the skills that a workflow names to the versions that are served when its run begins. */
+/** Pins the skills that a workflow names, and the agents that these name, to the versions that are served when its run begins. */
 import type { PinnedSkills } from "../../engine/workflow/answers.ts";
 import type { Graph } from "../../engine/workflow/graph.ts";
 import { isObject } from "../../skill/json.ts";
-import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { Json, JsonObject, SkillRecord } from "../../skill/manifest.ts";
+import { agentsNamedBy } from "../agent/agents.ts";
 import { everySkill, listedVersion } from "../agent/skills.ts";
 import type { RunContext } from "../context.ts";
 
@@ -25,8 +26,16 @@ export async function pinSkills(
   if (named.size === 0) return undefined;
   const all = named.delete("*") ? (before?.all ?? (await everySkill(context))) : undefined;
   const digests = { ...before?.digests };
-  for (const name of [...named, ...(all ?? [])])
-    if (!Object.hasOwn(digests, name)) digests[name] = (await listedVersion(context, name)).digest;
+  const pin = async (names: readonly string[]): Promise<SkillRecord[]> => {
+    const records: SkillRecord[] = [];
+    for (const name of names.filter((name) => !Object.hasOwn(digests, name))) {
+      const { record, digest } = await listedVersion(context, name);
+      digests[name] = digest;
+      records.push(record);
+    }
+    return records;
+  };
+  await pin(await agentsNamedBy(context, await pin([...named, ...(all ?? [])])));
   return { digests, ...(all === undefined ? {} : { all }) };
 }
 

@@ -14,7 +14,7 @@ import { NO_SIGNATURES } from "../../../src/skill/trust.ts";
 import { WILD_LAYOUTS, WILD_TEXTS } from "../../fixtures/wild-collections.ts";
 import { build as buildWith, folder, put, skillText } from "./folder.ts";
 
-const PROVIDED = { mcp_servers: ["shop"], workspace_tools: true };
+const PROVIDED = { mcp_servers: ["shop"], workspace_tools: true, sub_agents: true };
 const TERMS = { models: { file: {}, root: {} }, signatures: NO_SIGNATURES, provided: PROVIDED };
 
 async function recordOf({ skills }: BuildResult, slug: string): Promise<SkillRecord> {

@@ -135,13 +135,17 @@ test("a skill wants workspace tools by its files, allowed-tools or commands; a l
   }
 });
 
-test("the warning of a skill that wants sub-agents names the option that offers them", () => {
+test.each([
+  [true, "Nothing provides WebSearch: the skill cannot search the web."],
+  [
+    false,
+    "Nothing provides Agent, WebSearch: the skill cannot hand work to sub-agents without the run option sub_agents, or search the web.",
+  ],
+])("a skill that names Agent has sub-agents: %s", (sub_agents, message) => {
   const text = "---\nname: a\ndescription: b\nallowed-tools: Read, Agent, WebSearch\n---\nGo.\n";
   const { manifest } = parseManifest(text, { folder: "a", file: "a/SKILL.md" });
   const findings = new Findings("a", "a/SKILL.md");
-  const provided = { mcp_servers: [], workspace_tools: true };
+  const provided = { mcp_servers: [], workspace_tools: true, sub_agents };
   checkNamedTools(findings, manifest ?? expect.fail(), [], provided);
-  expect(findings.list.map(({ message }) => message)).toEqual([
-    "Nothing provides Agent, WebSearch: the skill cannot hand work to sub-agents without the run option sub_agents, or search the web.",
-  ]);
+  expect(findings.list.map((found) => found.message)).toEqual([message]);
 });

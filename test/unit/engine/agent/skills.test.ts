@@ -191,7 +191,9 @@ describe("scope", () => {
     const own_skill = skill("alpha", { allowed_tools: ["watch"] });
     for (const skills of [[], [skill("beta")]]) {
       const { requests } = await play({ spec: { tools, skills, own_skill }, replies: ["ok"] });
-      expect(offered(requests[0] ?? expect.fail()).filter((name) => name !== "load_skill")).toEqual(["watch"]);
+      expect(offered(requests[0] ?? expect.fail()).filter((name) => name !== "load_skill")).toEqual([
+        "watch",
+      ]);
     }
   });
 
