@@ -144,7 +144,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   client: [CLIENT_TYPES],
   worker: ["http", "session", "errors", "env"],
   scripts: [
-    ...parts("bytes plural errors secrets variables redact cut memo api skill typed registry"),
+    ...parts("bytes plural errors secrets variables redact cut memo recent api skill typed registry"),
     CLIENT_TYPES,
     "src/client/route.ts",
     "src/client/repeat.ts",

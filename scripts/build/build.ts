@@ -26,7 +26,7 @@ import { pluginFindings } from "./plugin-findings.ts";
 import { type RootedDiagnostic, scanRoots } from "./roots.ts";
 import type { RootScan } from "./scan.ts";
 import { layerFindings, settingFindings } from "./setting-findings.ts";
-import { sharedStamp } from "./shared-folder.ts";
+import { PluginFolders } from "./shared-folder.ts";
 import {
   type BuiltSkill,
   type Models,
@@ -34,6 +34,7 @@ import {
   nodeHash,
   type Outcome,
   type ProjectTerms,
+  type ReadAgain,
   readAgain,
   readSkill,
   without,
@@ -98,8 +99,9 @@ interface Surroundings {
   packages: Packages;
   /** A text that changes with any of the terms from which `models` follow. */
   fingerprint: string;
-  /** How many more bytes of skills to keep. */
-  room: { bytes: number };
+  /** How many more bytes of skills to keep, and those that are kept. */
+  room: { bytes: number; kept: Set<Uint8Array> };
+  plugins: PluginFolders;
 }
 
 /**
@@ -221,7 +223,8 @@ function surroundingsOf(
     models: modelsOf(terms),
     packages,
     fingerprint: digestOf(terms),
-    room: { bytes: skillsOnly === true ? 0 : MOST_KEPT_BYTES },
+    room: { bytes: skillsOnly === true ? 0 : MOST_KEPT_BYTES, kept: new Set() },
+    plugins: new PluginFolders(),
   };
 }
 
@@ -464,36 +467,36 @@ async function buildFolder(
   surroundings: Surroundings,
   options: BuildOptions,
 ): Promise<Outcome> {
+  const { models, room, plugins } = surroundings;
   const lookedAt = Date.now();
   const { files, diagnostics } = listFiles(folder, rootContext);
   diagnostics.push(...(surroundings.packages.diagnostics.get(folder.path) ?? []));
   const fingerprint = fingerprintOf(folder, files, diagnostics, surroundings);
-  const again = (digest: string) => readAgain(folder, rootContext, surroundings.models, digest);
+  const again = readAgain(folder, rootContext, models);
   const cached = options.cache?.get(folder, fingerprint, again, () =>
-    sharedStamp(folder, options.projectDir),
+    folder.plugin === undefined ? null : plugins.at(folder.plugin.path, options.projectDir).stamp,
   );
   if (cached !== undefined) return withLostWorkflows(cached, options);
-  const read = await readSkill(folder, files, diagnostics, surroundings.models);
-  const outcome = await keptWithin(surroundings.room, read, again);
+  const read = await readSkill(folder, files, diagnostics, models, plugins);
+  const outcome = await keptWithin(room, read, again);
   options.cache?.set(fingerprint, outcome, files, lookedAt);
   return withLostWorkflows(outcome, options);
 }
 
 /** The same, without the skill's bytes unless there is room for them. @param again reads them */
-async function keptWithin(
-  room: Surroundings["room"],
-  outcome: Outcome,
-  again: (digest: string) => ReturnType<BuiltSkill["contents"]>,
-): Promise<Outcome> {
+async function keptWithin(room: Surroundings["room"], outcome: Outcome, again: ReadAgain): Promise<Outcome> {
   if (outcome.skill === null) return outcome;
-  const bytes = [...(await outcome.skill.contents()).values()].reduce((sum, { length }) => sum + length, 0);
-  if (bytes <= room.bytes) {
-    room.bytes -= bytes;
+  const contents = await outcome.skill.contents();
+  let size = 0;
+  for (const bytes of contents.values()) size += room.kept.has(bytes) ? 0 : bytes.length;
+  if (size <= room.bytes) {
+    room.bytes -= size;
+    for (const bytes of contents.values()) room.kept.add(bytes);
     return outcome;
   }
-  // A function that names `outcome` would keep the bytes.
+  // A function that names `outcome`, or another one next to it that names `room`, would keep the bytes.
   const { digest } = outcome.skill;
-  return { ...outcome, skill: { ...outcome.skill, contents: () => again(digest) } };
+  return { ...outcome, skill: { ...outcome.skill, contents: (plugins) => again(digest, plugins) } };
 }
 
 /**

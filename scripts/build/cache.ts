@@ -7,13 +7,11 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { replaceFile } from "../replace-file.ts";
 import { codeIdentity } from "./code-identity.ts";
-import { type BuiltSkill, type Outcome, stampOf } from "./skill.ts";
+import { type BuiltSkill, type Outcome, type ReadAgain, stampOf } from "./skill.ts";
 import type { FoundFile, SkillFolder } from "./skill-folder.ts";
 
 /** A file written within this time before, in ms, may be written again within the same tick of its clock. */
 const RACY_MS = 50;
-
-type ReadAgain = (digest: string) => ReturnType<BuiltSkill["contents"]>;
 
 interface Entry {
   fingerprint: string;
@@ -125,7 +123,7 @@ export class BuildCache {
     const outcome: Outcome = {
       ...same,
       folder,
-      skill: skill && { ...skill, folder: folder.path, contents: () => again(skill.digest) },
+      skill: skill && { ...skill, folder: folder.path, contents: (plugins) => again(skill.digest, plugins) },
       positions: new Map(positions),
     };
     const restored = { fingerprint, outcome };

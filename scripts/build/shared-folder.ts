@@ -5,6 +5,8 @@
 import { hash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { basename, join, posix, relative, resolve, sep } from "node:path";
+import { once } from "../../src/memo.ts";
+import { RecentMap } from "../../src/recent.ts";
 import type { RecordExtras, SourceFile } from "../../src/skill/bundle.ts";
 import { decodeText, skillFileName } from "../../src/skill/file-text.ts";
 import { present } from "../../src/skill/json.ts";
@@ -13,6 +15,7 @@ import type { BundledFile, Diagnostic, PluginOfSkill } from "../../src/skill/man
 import { insidePath, pluginPath } from "../../src/skill/path.ts";
 import { packTar } from "../../src/skill/tar.ts";
 import { listFiles, refusedFile } from "./list-files.ts";
+import type { Plugin } from "./plugins.ts";
 import { inspectRoot } from "./scan.ts";
 import { type FoundFile, folderOf, type SkillFolder } from "./skill-folder.ts";
 import { MAX_SKILL_BYTES, readSources } from "./sources.ts";
@@ -20,6 +23,56 @@ import { MAX_SKILL_BYTES, readSources } from "./sources.ts";
 /** A plugin's folder in its published form. */
 export interface SharedFolder extends NonNullable<PluginOfSkill["folder"]> {
   bytes: Uint8Array<ArrayBuffer>;
+}
+
+/** What is the same for all skills of a plugin. */
+interface PluginFolder extends ReturnType<typeof listFiles> {
+  /** Its present state. */
+  stamp: string;
+  /** The finding is about a file that cannot be read. */
+  packed: () => Promise<SharedFolder | Diagnostic>;
+}
+
+/** The skills of a plugin come one after the other, and the packs of a few plugins fit into the memory. */
+const MOST_KEPT = 4;
+
+/**
+ * The folders of plugins, so that what builds or sends many skills lists and packs each folder once. It is for one build, or
+ * for one sending: it sees no later changes.
+ */
+export class PluginFolders {
+  readonly #known = new RecentMap<string, PluginFolder>(MOST_KEPT);
+
+  /** @param path of the plugin. @param project links may lead anywhere inside it */
+  at(path: string, project: string): PluginFolder {
+    const known = this.#known.get(path) ?? inspected(path, project);
+    this.#known.set(path, known);
+    return known;
+  }
+}
+
+function inspected(path: string, project: string): PluginFolder {
+  // Listed like a skill.
+  const whole = { root: path, path, name: basename(path), within: "", file: "SKILL.md", configured: false };
+  const listed = listFiles(whole, inspectRoot(path, project));
+  const packed = once(() => packedFolder(whole, listed.files));
+  return { ...listed, stamp: stampOf(listed.files), packed };
+}
+
+async function packedFolder(
+  whole: SkillFolder,
+  found: readonly FoundFile[],
+): Promise<SharedFolder | Diagnostic> {
+  const sources = await readSources(found).catch((error: unknown) => refusedFile(whole, found, error));
+  if (!Array.isArray(sources)) return sources;
+  const bytes = packTar(sources);
+  const files: BundledFile[] = sources.map((file) => ({
+    path: file.path,
+    size: file.bytes.length,
+    mode: file.mode,
+    sha256: sha256(file.bytes),
+  }));
+  return { pack: sha256(bytes), files, bytes };
 }
 
 const NAMES_IT = "CLAUDE_PLUGIN_ROOT";
@@ -86,6 +139,7 @@ export function linksToPlugin(
   folder: SkillFolder,
   named: readonly Named[],
   project: string,
+  plugins: PluginFolders,
 ): { targets: string[]; sought: string[] } {
   const { plugin, file, command } = folder;
   const { path: own } = folderOf(folder);
@@ -104,7 +158,7 @@ export function linksToPlugin(
   });
   const sought = links.map(({ absolute }) => absolute);
   if (!sought.some((path) => existsSync(path))) return { targets: [], sought };
-  const paths = listed(folder, project).files.map(({ path }) => path);
+  const paths = plugins.at(plugin.path, project).files.map(({ path }) => path);
   // The build makes the text of a skill.ts, so the plugin's folder does not hold it.
   if (!paths.includes(text)) return { targets: [], sought };
   const leads = links.filter(({ inside }) =>
@@ -123,6 +177,7 @@ export async function sharedFolder(
   folder: SkillFolder,
   files: readonly SourceFile[],
   project: string,
+  plugins: PluginFolders,
 ): Promise<{
   folder: SharedFolder | null;
   stamp: string | null;
@@ -132,18 +187,18 @@ export async function sharedFolder(
   const name = skillFileName(files.map(({ path }) => path));
   const { bytes: content = new Uint8Array() } = files.find(({ path }) => path === name) ?? {};
   const named = [...relativeLinks(decodeText(content).text), ...namedByScripts(files)];
-  const { targets, sought } = linksToPlugin(folder, named, project);
+  const { targets, sought } = linksToPlugin(folder, named, project, plugins);
   const linked = targets.length > 0;
   const namesIt = ({ bytes: { buffer, byteOffset, length } }: SourceFile): boolean =>
     Buffer.from(buffer, byteOffset, length).includes(NAMES_IT);
-  if (folder.plugin === undefined || !(linked || files.some(namesIt)))
+  const { plugin } = folder;
+  if (plugin === undefined || !(linked || files.some(namesIt)))
     return { folder: null, stamp: null, sought, diagnostics: [] };
-  const { files: found, diagnostics } = listed(folder, project);
-  const faults = faultsOf(folder, diagnostics);
-  const stamp = stampOf(found);
+  const { files: found, stamp, diagnostics, packed } = plugins.at(plugin.path, project);
+  const faults = faultsOf(folder, plugin, diagnostics);
   const total = found.reduce((sum, { stats }) => sum + stats.size, 0);
   if (total > MAX_SKILL_BYTES) {
-    const { name, path } = folder.plugin;
+    const { name, path } = plugin;
     const finding = {
       level: "warning" as const,
       code: "plugin_too_large",
@@ -154,19 +209,10 @@ export async function sharedFolder(
     };
     return { folder: null, stamp, sought, diagnostics: [...faults, finding] };
   }
-  const sources = await readSources(found).catch((error: unknown) =>
-    refusedFile(wholeOf(folder), found, error),
-  );
-  if (!Array.isArray(sources))
-    return { folder: null, stamp, sought, diagnostics: [...faults, ...faultsOf(folder, [sources])] };
-  const bytes = packTar(sources);
-  const index: BundledFile[] = sources.map((file) => ({
-    path: file.path,
-    size: file.bytes.length,
-    mode: file.mode,
-    sha256: sha256(file.bytes),
-  }));
-  const shared = { pack: sha256(bytes), files: index, ...(linked ? { linked: true as const } : {}), bytes };
+  const pack = await packed();
+  if ("code" in pack)
+    return { folder: null, stamp, sought, diagnostics: [...faults, ...faultsOf(folder, plugin, [pack])] };
+  const shared = linked ? { ...pack, linked: true as const } : pack;
   return { folder: shared, stamp, sought, diagnostics: faults };
 }
 
@@ -174,9 +220,8 @@ export async function sharedFolder(
  * Findings about files of the plugin outside of the skill's own folder, as warnings about the skill: it is served
  * without these files.
  */
-function faultsOf(folder: SkillFolder, found: readonly Diagnostic[]): Diagnostic[] {
+function faultsOf(folder: SkillFolder, { path }: Plugin, found: readonly Diagnostic[]): Diagnostic[] {
   const { root, name } = folder;
-  const { path } = wholeOf(folder);
   const own = `${withinPlugin(folder)}/`;
   return found
     .filter(({ code, file }) => code !== "nested_skill" && !file.startsWith(own))
@@ -184,22 +229,6 @@ function faultsOf(folder: SkillFolder, found: readonly Diagnostic[]): Diagnostic
       const file = relative(root, join(path, fault.file)).split(sep).join("/");
       return { ...fault, level: "warning", skill: name, file };
     });
-}
-
-/** The present state of the plugin's folder; `null`: the skill has no plugin. */
-export function sharedStamp(folder: SkillFolder, project: string): string | null {
-  return folder.plugin === undefined ? null : stampOf(listed(folder, project).files);
-}
-
-/** The plugin's folder, listed like a skill. */
-function wholeOf({ plugin, root, name }: SkillFolder): SkillFolder {
-  const path = plugin?.path ?? root;
-  return { root: path, path, name, within: "", file: "SKILL.md", configured: false };
-}
-
-function listed(folder: SkillFolder, project: string): ReturnType<typeof listFiles> {
-  const whole = wholeOf(folder);
-  return listFiles(whole, inspectRoot(whole.path, project));
 }
 
 const stampOf = (files: readonly FoundFile[]): string =>

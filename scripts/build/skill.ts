@@ -29,7 +29,7 @@ import { bundleHooks } from "./hooks.ts";
 import { TYPED_FILE } from "./is-skill.ts";
 import { listFiles, refusedFile } from "./list-files.ts";
 import { checkModels } from "./model-findings.ts";
-import { locationOf, type SharedFolder, sharedFolder } from "./shared-folder.ts";
+import { locationOf, PluginFolders, type SharedFolder, sharedFolder } from "./shared-folder.ts";
 import { type FoundFile, placeOf, type RootContext, type SkillFolder } from "./skill-folder.ts";
 import { MAX_SKILL_BYTES, readSources } from "./sources.ts";
 import { disagreement } from "./typed.ts";
@@ -48,8 +48,8 @@ export interface BuiltSkill {
   faults?: Diagnostic[];
   /** Names (`<kind>/<sha256>`) of its objects in the registry, the record last. */
   objects: readonly string[];
-  /** The bytes of `objects`, by name. */
-  contents(): Promise<ReadonlyMap<string, Uint8Array<ArrayBuffer>>>;
+  /** The bytes of `objects`, by name. @param plugins those of one sending of several skills */
+  contents(plugins?: PluginFolders): Promise<ReadonlyMap<string, Uint8Array<ArrayBuffer>>>;
 }
 
 /** The result for one folder. */
@@ -111,9 +111,10 @@ export async function readSkill(
   found: readonly FoundFile[],
   diagnostics: Diagnostic[],
   models: Models,
+  plugins: PluginFolders,
 ): Promise<Outcome> {
   try {
-    return await readFiles(folder, found, diagnostics, models);
+    return await readFiles(folder, found, diagnostics, models, plugins);
   } catch (error) {
     return without(folder, [...diagnostics, refusedFile(folder, found, error)]);
   }
@@ -144,6 +145,7 @@ async function readFiles(
   found: readonly FoundFile[],
   diagnostics: Diagnostic[],
   { modelRegistry, providers, terms: { signatures, provided, project, retired } }: Models,
+  plugins: PluginFolders,
 ): Promise<Outcome> {
   const tooLarge = sizeFault(folder, found);
   if (tooLarge !== null) return without(folder, [...diagnostics, tooLarge]);
@@ -170,7 +172,7 @@ async function readFiles(
     noteRead(read);
     return made;
   };
-  const shared = await sharedFolder(folder, files, project);
+  const shared = await sharedFolder(folder, files, project, plugins);
   diagnostics.push(...shared.diagnostics);
   noteRead(shared.sought);
   const assembly = await assembleSkill(files, {
@@ -257,15 +259,18 @@ function builtSkill(
   };
 }
 
-/** Reads a folder with a known digest again. @throws CommandError if it has changed meanwhile */
-export async function readAgain(
-  folder: SkillFolder,
-  rootContext: RootContext,
-  models: Models,
-  digest: string,
-): Promise<ReadonlyMap<string, Uint8Array<ArrayBuffer>>> {
-  const { files, diagnostics } = listFiles(folder, rootContext);
-  const { skill } = await readSkill(folder, files, diagnostics, models);
-  if (skill?.digest === digest) return skill.contents();
-  throw new CommandError(EXIT.failed, "skill_changed", `${folder.path} was changed meanwhile.`, "Try again.");
-}
+export type ReadAgain = (digest: string, plugins?: PluginFolders) => ReturnType<BuiltSkill["contents"]>;
+
+/**
+ * What reads a folder with a known digest again. It throws a CommandError if the folder has changed meanwhile. A cache keeps
+ * it for long, so it holds nothing of the build but the terms.
+ */
+export const readAgain =
+  (folder: SkillFolder, rootContext: RootContext, models: Models): ReadAgain =>
+  async (digest, plugins = new PluginFolders()) => {
+    const { files, diagnostics } = listFiles(folder, rootContext);
+    const { skill } = await readSkill(folder, files, diagnostics, models, plugins);
+    if (skill?.digest === digest) return skill.contents();
+    const message = `${folder.path} was changed meanwhile.`;
+    throw new CommandError(EXIT.failed, "skill_changed", message, "Try again.");
+  };

@@ -6,6 +6,7 @@ import { makeFolder } from "../make-folder.ts";
 import { removeLeftovers, replaceFile } from "../replace-file.ts";
 import type { BuildResult } from "./build.ts";
 import { mapLimited } from "./map-limited.ts";
+import { PluginFolders } from "./shared-folder.ts";
 
 /** Name of the pointer file, which corresponds to KV `catalog:current`. */
 const POINTER_FILE = "catalog.current.json";
@@ -30,8 +31,10 @@ export async function writeBuild(
       await makeFolder(join(outDir, kind));
       await removeLeftovers(join(outDir, kind), OWN_FILE);
     }
+    const plugins = new PluginFolders();
     await mapLimited(result.skills, async (skill) => {
-      for (const [name, bytes] of await skill.contents()) await writeMissing(join(outDir, name), bytes);
+      for (const [name, bytes] of await skill.contents(plugins))
+        await writeMissing(join(outDir, name), bytes);
     });
     await writeMissing(join(outDir, "openapi", catalog.openapi.digest), catalog.openapi.text);
     await writeMissing(join(outDir, "catalog", catalog.id), catalog.json);

@@ -7,6 +7,7 @@ import { buildRoots } from "../build/build.ts";
 import { commandName } from "../build/commands.ts";
 import { printDiagnostics } from "../build/print.ts";
 import { type RootedDiagnostic, scanRoots } from "../build/roots.ts";
+import { PluginFolders } from "../build/shared-folder.ts";
 import { CommandError, defineCommand, EXIT, SWITCH, usageError, VALUE } from "../command.ts";
 import { imageOf, needsWarnings, skillNeeds } from "../needs/skills.ts";
 import { buildOptionsOf, openCommand, openProject, type Project } from "../project.ts";
@@ -106,11 +107,12 @@ async function checkServed(project: Project, runner: boolean): Promise<Checked> 
   diagnostics.push(...needsWarnings(await skillNeeds(project, skills), imageOf(project)));
   const served = new Set(skills.map(({ folder }) => folder));
   const folders: ParsedFolder[] = [];
+  const plugins = new PluginFolders();
   for (const { root, rootContext, scan } of scanRoots(roots, dir, config.commands).scans) {
     for (const folder of scan.skills) {
       const one = await parseFolder(folder, rootContext, config.signatures);
       folders.push(one);
-      diagnostics.push(...lint(one, rootContext, dir).map((diagnostic) => ({ root, diagnostic })));
+      diagnostics.push(...lint(one, rootContext, dir, plugins).map((diagnostic) => ({ root, diagnostic })));
     }
   }
   const faulty = byFolder(

@@ -1,5 +1,6 @@
 /** The objects of a publish: immutable, named by kind and SHA-256. */
 import type { CatalogBundle } from "../../src/skill/bundle.ts";
+import { PluginFolders } from "../build/shared-folder.ts";
 import type { BuiltSkill } from "../build/skill.ts";
 
 /** A built set of skills with its catalog. */
@@ -26,10 +27,11 @@ export async function* missingObjects(
   has: (name: string) => boolean,
 ): AsyncGenerator<RegistryObject> {
   const given = new Set<string>();
+  const plugins = new PluginFolders();
   const wanted = (name: string): boolean => !has(name) && !given.has(name);
   for (const skill of skills) {
     if (!skill.objects.some(wanted)) continue;
-    for (const [name, bytes] of await skill.contents()) {
+    for (const [name, bytes] of await skill.contents(plugins)) {
       if (wanted(name)) yield { name, bytes };
       given.add(name);
     }

@@ -16,7 +16,7 @@ import { NO_SIGNATURES, type SignaturePolicy } from "../../src/skill/trust.ts";
 import { expandFolder } from "../build/expand.ts";
 import { readRegular } from "../build/file-system.ts";
 import { fileUnreadable, listFiles, ownFiles, withinRoot } from "../build/list-files.ts";
-import { leadsToSkill, linksToPlugin } from "../build/shared-folder.ts";
+import { leadsToSkill, linksToPlugin, type PluginFolders } from "../build/shared-folder.ts";
 import { folderOf, placeOf, type RootContext, type SkillFolder } from "../build/skill-folder.ts";
 import { readSources } from "../build/sources.ts";
 import type { TypedLocations } from "../build/typed-locations.ts";
@@ -114,6 +114,7 @@ export function lint(
   { folder, text, parsed, locations }: ParsedFolder,
   rootContext: RootContext,
   project: string,
+  plugins: PluginFolders,
 ): Diagnostic[] {
   const { record, placeInBody } = parsed;
   const { files } = listFiles(folder, rootContext);
@@ -128,7 +129,7 @@ export function lint(
     for (const rule of serving || folder.command ? [] : lintDescription(record.description))
       found.push({ ...warning, file, ...positions.get(rule.field), ...rule });
     const paths = files.map(({ path }) => path);
-    for (const { what, offset } of lackingReferences(folder, record.body, paths, project)) {
+    for (const { what, offset } of lackingReferences(folder, record.body, paths, project, plugins)) {
       const message = `The text ${what}, which is not in the folder.`;
       const hint = "Add the file, or fix the text; paths begin at the skill's folder.";
       const place = { file, ...placeInBody(offset) };
@@ -154,10 +155,11 @@ function lackingReferences(
   body: string,
   paths: readonly string[],
   project: string,
+  plugins: PluginFolders,
 ): { what: string; offset: number }[] {
   const { plugin } = folder;
   const missing = missingReferences(body, paths);
-  const { targets } = linksToPlugin(folder, relativeLinks(body), project);
+  const { targets } = linksToPlugin(folder, relativeLinks(body), project, plugins);
   const links = missing.filter(
     ({ target }) => !targets.includes(target) && !leadsToSkill(folderOf(folder).path, target),
   );

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { type BuildResult, buildRoots } from "../../../scripts/build/build.ts";
 import { BuildCache } from "../../../scripts/build/cache.ts";
+import { PluginFolders } from "../../../scripts/build/shared-folder.ts";
 import { openProject } from "../../../scripts/project.ts";
 import type { SkillRecord } from "../../../src/skill/manifest.ts";
 import { packTar, readTar } from "../../../src/skill/tar.ts";
@@ -272,6 +273,42 @@ test("the plugin's folder goes along where the skill names it, and its changes r
   const again = await build(dir, cache);
   expect(cache.rebuilt).toBe(1);
   expect((await recordOf(again, "crane")).plugin?.folder?.pack).not.toBe(plugin?.folder?.pack);
+});
+
+test("a build packs a plugin's folder once for all skills, and so does a sending that reads it again", async () => {
+  const dir = folder({
+    "hull.toml": "",
+    "skills/paper/.claude-plugin/plugin.json": '{"name": "paper"}',
+    // Three packs of this size are more than a build keeps.
+    "skills/paper/sheet": "x".repeat(12 * 1024 * 1024),
+    ...Object.fromEntries(
+      ["boat", "crane", "star"].map((name) => [
+        `skills/paper/skills/${name}/SKILL.md`,
+        `---\nname: ${name}\ndescription: d\n---\nFold \${CLAUDE_PLUGIN_ROOT}/sheet.\n`,
+      ]),
+    ),
+  });
+  const packsOf = async (result: BuildResult, plugins?: PluginFolders) => {
+    const { plugin } = await recordOf(result, "crane");
+    const all = await Promise.all(result.skills.map((skill) => skill.contents(plugins)));
+    return new Set(
+      all.map((contents) => contents.get(`pack/${plugin?.folder?.pack}`) ?? expect.fail("no pack")),
+    );
+  };
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  const cache = await BuildCache.open(dir);
+  const first = await build(dir, cache);
+  await cache.save();
+  const [made = expect.fail("no pack"), ...others] = await packsOf(first);
+  expect(others.length).toBe(0);
+  const restored = await build(dir, await BuildCache.open(dir));
+  const [same = expect.fail("no pack"), ...apart] = await packsOf(restored, new PluginFolders());
+  expect([same === made, apart.length]).toEqual([false, 0]);
+  expect(Buffer.compare(same, made)).toBe(0);
+  put(dir, "skills/paper/sheet", "other");
+  const kept = await packsOf(first);
+  expect([kept.size, kept.has(made)]).toEqual([1, true]);
+  await expect(restored.skills[0]?.contents()).rejects.toMatchObject({ code: "skill_changed" });
 });
 
 test("a link to a file of the plugin brings the plugin's folder, also where the file comes later", async () => {
