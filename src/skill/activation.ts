@@ -5,7 +5,7 @@ import type { Field } from "./field-kinds.ts";
 import { type Readers, readFields, stripControls, withoutEffect, wrongType } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import { warnMissed } from "./foreign-fields.ts";
-import type { Activation, Json, Manifest } from "./manifest.ts";
+import type { Activation, Json, Manifest, Mode } from "./manifest.ts";
 import { ACTIVATION_FIELDS, TOOLSET_FIELDS } from "./manifest-fields.ts";
 import { splitAllowedTools, WORKSPACE_TOOLS, workspaceTool } from "./tool-names.ts";
 import { child, items, type MapNode, type Node, type Slot, textOf } from "./tree.ts";
@@ -15,6 +15,7 @@ import { FINGERPRINT } from "./trust.ts";
 export function readActivation(
   findings: Findings,
   root: MapNode,
+  mode?: Mode,
 ): Pick<Manifest, "activation" | "tool_scope" | "workspace_tools"> {
   const top = { path: "" };
   const toolset: Readers<typeof TOOLSET_FIELDS> = {
@@ -34,7 +35,7 @@ export function readActivation(
   const options = { readKind: readLeniently };
   const tools = readFields(findings, root, top, TOOLSET_FIELDS, toolset, options);
   const { hooks: _, ...read } = readFields(findings, root, top, ACTIVATION_FIELDS, readers, options);
-  const activation = { ...read, ...hooksOf(findings, child(root, "hooks")) };
+  const activation = { ...read, ...hooksOf(findings, child(root, "hooks"), mode) };
   warnMissed(
     findings,
     root,
@@ -134,6 +135,7 @@ function flag(
 function hooksOf(
   findings: Findings,
   slot: Slot | undefined,
+  mode: Mode | undefined,
 ): Pick<Activation, "on_activate" | "on_deactivate" | "command_hooks"> {
   if (slot === undefined) return {};
   const { node } = slot;
@@ -142,6 +144,6 @@ function hooksOf(
     const name = value === undefined ? null : textOf(value);
     return name === null ? [] : [[key, name] as const];
   });
-  const command_hooks = readCommandHooks(findings, slot);
+  const command_hooks = readCommandHooks(findings, slot, mode);
   return { ...Object.fromEntries(named), ...(command_hooks.length === 0 ? {} : { command_hooks }) };
 }

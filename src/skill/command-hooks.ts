@@ -1,13 +1,27 @@
 /** Command hooks: commands that a skill's `hooks` name for events of a run, in the form of Claude Code. */
 import { stripControls, withoutEffect } from "./fields.ts";
 import type { Findings } from "./findings.ts";
-import { type CommandHook, HOOK_EVENTS } from "./manifest.ts";
+import { type CommandHook, HOOK_EVENTS, type Mode } from "./manifest.ts";
 import { toolsNamed } from "./tool-names.ts";
 import { child, items, type MapNode, type Slot, slotsOf, textOf } from "./tree.ts";
 
 /** The longest time of a command, in s, and its time if the skill names none. */
 const MOST_S = 600;
 const USUAL_S = 60;
+
+/** Members of a hook in Claude Code that Hull does not carry out: the values that ask for nothing, what Hull does, a remedy. */
+const NOT_CARRIED_OUT: [key: string, none: RegExp, instead: string, hint: string][] = [
+  [
+    "if",
+    /^$/,
+    "the command runs for each call that the matcher names",
+    "Let the command look at tool_input, and end with code 0 for other calls.",
+  ],
+  ["async", /^false$/, "the run waits for the command", "Give a command that takes long a timeout."],
+  ["asyncRewake", /^false$/, "the run waits for the command", "Give a command that takes long a timeout."],
+  ["args", /^$/, "the command gets no arguments", "Write the arguments into command."],
+  ["shell", /^bash$/, "the shell of Bash runs the command", "Write the command for bash."],
+];
 
 /**
  * Whether a hook's command runs for calls of a tool. An empty matcher means all tools, and a name also means the tool
@@ -30,8 +44,11 @@ function patternOf(matcher: string): RegExp | null {
   }
 }
 
-/** The command hooks of a manifest, in their order. One finding says what Hull runs, one what it does not run. */
-export function readCommandHooks(findings: Findings, hooks: Slot): CommandHook[] {
+/**
+ * The command hooks of a manifest, in their order. One finding says what Hull runs, one what it does not run.
+ * @param mode of the skill, if that is known
+ */
+export function readCommandHooks(findings: Findings, hooks: Slot, mode: Mode = "llm"): CommandHook[] {
   if (hooks.node.kind !== "map") {
     if (hooks.node.source !== "") reportMissed(findings, hooks, ["what is not a mapping of events"]);
     return [];
@@ -48,8 +65,13 @@ export function readCommandHooks(findings: Findings, hooks: Slot): CommandHook[]
   if (missed.size > 0) reportMissed(findings, hooks, [...missed]);
   if (found.length > 0) {
     const events = [...new Set(found.map(({ event }) => event))].join(", ");
-    const message = `Hull runs the commands that ${hooks.path} names for ${events}, if Bash may run them without an approval.`;
-    findings.info("command_hooks", hooks, message);
+    const commands = `the commands that ${hooks.path} names for ${events}`;
+    const message = `Hull runs ${commands}, if Bash may run them without an approval.`;
+    if (mode === "llm") findings.info("command_hooks", hooks, message);
+    else {
+      const missed = `A call of a skill in mode: ${mode} does not run ${commands}, since no model works on it: only agent runs with the skill in the option skills do.`;
+      findings.warning("field_of_other_mode", hooks, missed, `Remove ${hooks.path}.`);
+    }
   }
   return found;
 }
@@ -97,6 +119,12 @@ function groupOf(
         type === "command" ? `a hook of ${event} without a command` : `${event} hooks of the type ${type}`,
       );
       return [];
+    }
+    for (const [key, none, instead, hint] of NOT_CARRIED_OUT) {
+      const slot = child(each.map, key, each.path);
+      if (slot === undefined || none.test(textOf(slot.node)?.trim() ?? slot.node.kind)) continue;
+      const message = `Hull does not carry out ${slot.path}: ${instead}.`;
+      findings.warning("field_not_carried_out", slot, message, hint);
     }
     const seconds = Number(textOfChild(each, "timeout") ?? USUAL_S);
     const once = textOfChild(each, "once") === "true";

@@ -173,7 +173,7 @@ function readManifest(
   const carried = readFields(findings, root, TOP, CARRIED_FIELDS, {
     "allowed-tools": (at) => readAllowedTools(findings, at),
   });
-  const activation = readActivation(findings, root);
+  const activation = readActivation(findings, root, mode);
   if (mode === "llm" && body === "") {
     findings.error(
       "body_empty",

@@ -74,6 +74,25 @@ describe("command hooks", () => {
     expect(found[0]?.message).toContain(`it does not run ${missed}.`);
   });
 
+  it.each<[string, string[]]>([
+    ["if: Bash(git *)", ["if: the command runs for each call that the matcher names"]],
+    ["async: true, asyncRewake: true", ["async: the run waits", "asyncRewake: the run waits"]],
+    ["args: [-v, x]", ["args: the command gets no arguments"]],
+    ["shell: powershell", ["shell: the shell of Bash runs"]],
+    ["if: '', async: false, asyncRewake: false, shell: bash, statusMessage: Checking, type: command", []],
+  ])("a member that Hull does not carry out gets a warning: %s", (given, missed) => {
+    const { hooks, found } = read(`\n  PreToolUse:\n    - hooks:\n        - {command: a, ${given}}`);
+    expect(hooks).toEqual([{ ...usual, command: "a" }]);
+    expect(found).toMatchObject([
+      ...missed.map((what) => ({
+        code: "field_not_carried_out",
+        line: 7,
+        message: expect.stringContaining(`Hull does not carry out hooks.PreToolUse[0].hooks[0].${what}`),
+      })),
+      { code: "command_hooks", line: 4 },
+    ]);
+  });
+
   it.each([
     ["\n  PreToolUse: check.sh", "hooks.PreToolUse is not a mapping", undefined],
     ["\n  PreToolUse: [check.sh]", "hooks.PreToolUse[0] is not a mapping", undefined],

@@ -62,6 +62,7 @@ const TABLE: Record<string, [string, string[]][]> = {
     ["mode:", ["error value_not_allowed 4 mode"]],
     ["run: ./main.sh\nheaders: {x-a: b}", ["error field_of_other_mode 5 headers"]],
     ["run: ./main.sh\nmax_tokens: 5", ["warning field_of_other_mode 5 max_tokens"]],
+    ["run: ./main.sh\nhooks: {Stop: [{command: a}]}", ["warning field_of_other_mode 5 hooks"]],
   ],
   "fields below metadata.hull": [
     [
