@@ -481,6 +481,27 @@ test("Glob and Grep say where they did not look, and where relative paths begin"
   expect(empty.texts.slice(1)).toEqual(Array(2).fill("[hull: there are no files in empty]"));
 });
 
+test("Grep takes the parameters that models know: types, lines around matches, a part of the answer", async () => {
+  const around = { pattern: "[58]", type: "md", output_mode: "content" };
+  const { texts } = await run([
+    [bash("seq 1 9 > n.md; cp n.md n.py")],
+    [
+      call("Grep", { ...around, context: 1, head_limit: 3 }),
+      call("Grep", { ...around, "-B": 1, offset: 3, glob: null, path: null }),
+      call("Grep", { pattern: "5", path: "n.py", output_mode: "content", "-C": 0, "-A": 1 }),
+      call("Grep", { ...around, multiline: true, "-A": -1 }),
+      call("Grep", { pattern: "5", glob: "n.*", type: "python" }),
+    ],
+  ]);
+  expect(texts.slice(1)).toEqual([
+    "n.md-4-4\nn.md:5:5\nn.md-6-6\n[hull: there is more; narrow the search, or go on with offset 3]",
+    "n.md-7-7\nn.md:8:8",
+    "n.py:5:5\nn.py-6-6",
+    expect.stringContaining("Grep: -A must be a whole number from 0."),
+    "n.py",
+  ]);
+});
+
 test("R10: paths outside the run's files are refused", async () => {
   const paths = ["../../x", "/etc/passwd", "/proc/self/environ", `${hull.stateDir}/runner.secret`];
   const { texts } = await run([

@@ -13,7 +13,7 @@ export const MAX_BASH_MS = 600_000;
 export const MAX_OUTPUT_CHARS = 30_000;
 /** Lines that `Read` shows by default. */
 export const MAX_READ_LINES = 2000;
-/** The most paths that `Glob` returns, and lines or files that `Grep` returns. */
+/** The most paths that `Glob` returns, and lines that `Grep` returns. */
 export const MAX_FOUND = 1000;
 
 interface Facts {
@@ -100,13 +100,19 @@ const FACTS: Record<WorkspaceTool, Facts> = {
       pattern: text("The regular expression, matched within lines"),
       path: text("A file, or the folder to look in; the one that the last command ended in unless given"),
       glob: text("Only files whose path matches this glob, such as *.md"),
+      type: text("Only files of this type, such as js, py or go"),
       output_mode: {
         type: "string",
         enum: ["content", "files_with_matches", "count"],
         description: "Lines with their numbers, names of files, or counts; files_with_matches unless given",
       },
       "-i": { type: "boolean", description: "Ignore case" },
-      "-C": whole("Lines to show around each match"),
+      "-A": whole("Lines to show after each match"),
+      "-B": whole("Lines to show before each match"),
+      "-C": whole("Lines to show before and after each match"),
+      context: whole("The same as -C"),
+      head_limit: whole(`How many lines of the answer to show; ${MAX_FOUND} unless given`),
+      offset: whole("How many lines of the answer to leave out before these"),
     },
     required: ["pattern"],
     risk: "safe",

@@ -1,6 +1,7 @@
 /** How `Glob` and `Grep` process a listing of files and their texts. Pure. */
 
 import { firstOf } from "../../cut.ts";
+import { counted } from "../../plural.ts";
 import { fileGlob, matches } from "../../skill/glob.ts";
 import { compilePattern, type Pattern } from "../regex/pattern.ts";
 import { MAX_FOUND } from "./definitions.ts";
@@ -68,7 +69,45 @@ export function globbed(files: readonly ListedFile[], matches: (path: string) =>
   return [...shown, ...(more === 0 ? [] : [`[hull: ${more} more files match]`])].join("\n");
 }
 
+/** The extensions of types of files that have another name than their only extension. */
+const TYPES: ReadonlyMap<string, string> = new Map([
+  ["c", "{c,h}"],
+  ["cpp", "{cc,cpp,cxx,h,hh,hpp,hxx}"],
+  ["csharp", "cs"],
+  ["elixir", "{ex,exs}"],
+  ["html", "{htm,html}"],
+  ["javascript", "{cjs,js,jsx,mjs}"],
+  ["js", "{cjs,js,jsx,mjs}"],
+  ["kotlin", "{kt,kts}"],
+  ["markdown", "{markdown,md,mdx}"],
+  ["md", "{markdown,md,mdx}"],
+  ["perl", "{pl,pm}"],
+  ["py", "{py,pyi}"],
+  ["python", "{py,pyi}"],
+  ["ruby", "rb"],
+  ["rust", "rs"],
+  ["sh", "{bash,sh,zsh}"],
+  ["ts", "{cts,mts,ts,tsx}"],
+  ["typescript", "{cts,mts,ts,tsx}"],
+  ["yaml", "{yaml,yml}"],
+]);
+
+/** The glob for the files of a type; one that is not in the table is an extension. */
+export const globOfType = (type: string): string => `*.${TYPES.get(type) ?? type}`;
+
 export type GrepMode = "content" | "files_with_matches" | "count";
+
+export interface GrepOptions {
+  mode: GrepMode;
+  ignoreCase: boolean;
+  /** Lines to show before and after each match. */
+  before: number;
+  after: number;
+  /** The most lines of the answer; 0: as many as possible. */
+  limit: number;
+  /** Lines of the answer to leave out before these. */
+  offset: number;
+}
 
 /** Work that one search may cost, in characters and steps. */
 const BUDGET = 200_000_000;
@@ -78,41 +117,43 @@ const MAX_CONTEXT = 50;
 
 /** Searches one file after the other for a pattern, and renders the matches. */
 export class GrepSearch {
-  readonly #mode: GrepMode;
-  readonly #context: number;
-  readonly #lower: boolean;
+  readonly #options: GrepOptions;
   readonly #pattern: Pattern;
   readonly #budget = { left: BUDGET };
   readonly #lines: string[] = [];
+  /** Lines of the answer, with those that it leaves out. */
   #found = 0;
 
-  private constructor(pattern: Pattern, options: { mode: GrepMode; context: number; lower: boolean }) {
+  private constructor(pattern: Pattern, options: GrepOptions) {
     this.#pattern = pattern;
-    this.#mode = options.mode;
-    this.#context = Math.min(options.context, MAX_CONTEXT);
-    this.#lower = options.lower;
+    const limit = Math.min(options.limit || MAX_FOUND, MAX_FOUND);
+    this.#options = { ...options, limit };
   }
 
   static of(
     pattern: string,
-    options: { mode: GrepMode; context: number; ignoreCase: boolean },
+    options: GrepOptions,
   ): { ok: true; search: GrepSearch } | { ok: false; reason: string } {
-    const { mode, context } = options;
     const [flag = ""] = /^\(\?i\)/.exec(pattern) ?? [];
     const ignoreCase = options.ignoreCase || flag !== "";
     const compiled = compilePattern(pattern.slice(flag.length), { cased: !ignoreCase });
     if (!compiled.ok) return compiled;
-    return { ok: true, search: new GrepSearch(compiled.pattern, { mode, context, lower: ignoreCase }) };
+    return { ok: true, search: new GrepSearch(compiled.pattern, { ...options, ignoreCase }) };
   }
 
-  /** Whether the search can stop: enough was found, or the work is used up. */
+  /** Whether the search can stop: there is more than the answer may show, or the work is used up. */
   get full(): boolean {
-    return this.#found >= MAX_FOUND || this.#budget.left < 0;
+    return this.#more || this.#budget.left < 0;
+  }
+
+  get #more(): boolean {
+    return this.#found > this.#options.offset + this.#options.limit;
   }
 
   /** Searches one file. */
   look(shown: string, text: string): void {
-    const searched = this.#lower ? text.toLowerCase() : text;
+    const { mode, ignoreCase } = this.#options;
+    const searched = ignoreCase ? text.toLowerCase() : text;
     this.#budget.left -= text.length;
     if (!this.#pattern.mayMatch(searched)) return;
     const starts = [0];
@@ -128,30 +169,30 @@ export class GrepSearch {
       if (count > 0) hits.push(line);
     }
     if (hits.length === 0) return;
-    if (this.#mode === "files_with_matches") this.#add(shown);
-    else if (this.#mode === "count") this.#add(`${shown}:${hits.length}`);
+    if (mode === "files_with_matches") this.#add(shown);
+    else if (mode === "count") this.#add(`${shown}:${hits.length}`);
     else this.#addLines(shown, text.replace(/\n$/, "").split("\n"), hits);
   }
 
   #add(line: string): void {
     this.#found++;
-    if (this.#found <= MAX_FOUND) this.#lines.push(line);
+    if (this.#found > this.#options.offset && !this.#more) this.#lines.push(line);
   }
 
   #addLines(shown: string, lines: readonly string[], hits: readonly number[]): void {
+    const { before, after } = this.#options;
     const wanted = new Set(hits);
     let last = -1;
     for (const hit of hits) {
       if (this.full) return;
-      const from = Math.max(last + 1, hit - this.#context);
-      const to = Math.min(lines.length - 1, hit + this.#context);
-      if (this.#context > 0 && this.#lines.length > 0 && from > last + 1) this.#lines.push("--");
+      const from = Math.max(last + 1, hit - Math.min(before, MAX_CONTEXT));
+      const to = Math.min(lines.length - 1, hit + Math.min(after, MAX_CONTEXT));
+      if (before + after > 0 && this.#found > 0 && from > last + 1) this.#add("--");
       for (let at = from; at <= to && (at <= hit || !wanted.has(at)); at++) {
         const sign = wanted.has(at) ? ":" : "-";
         const line = (lines[at] ?? "").replace(/\r$/, "");
         const cut = line.length > MAX_LINE_CHARS ? `${firstOf(line, MAX_LINE_CHARS)}…` : line;
-        if (wanted.has(at)) this.#add(`${shown}${sign}${at + 1}${sign}${cut}`);
-        else this.#lines.push(`${shown}${sign}${at + 1}${sign}${cut}`);
+        this.#add(`${shown}${sign}${at + 1}${sign}${cut}`);
         last = at;
       }
     }
@@ -159,9 +200,12 @@ export class GrepSearch {
 
   /** The matches, as text. */
   text(): string {
+    const next = this.#options.offset + this.#options.limit;
+    const left = this.#lines.length === 0 && this.#found > 0;
     const notes = [
       ...(this.#budget.left < 0 ? ["[hull: the search was ended: look in fewer files]"] : []),
-      ...(this.#found >= MAX_FOUND ? [`[hull: the first ${MAX_FOUND} matches; narrow the search]`] : []),
+      ...(this.#more ? [`[hull: there is more; narrow the search, or go on with offset ${next}]`] : []),
+      ...(left ? [`[hull: offset leaves out all ${counted(this.#found, "line")}]`] : []),
     ];
     const lines = [...this.#lines, ...notes];
     return lines.length === 0 ? "[hull: nothing matches]" : lines.join("\n");

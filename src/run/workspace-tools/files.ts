@@ -12,7 +12,13 @@ import {
   type RunFolders,
 } from "../../engine/workspace-tools/file-location.ts";
 import { numberedLines } from "../../engine/workspace-tools/lines.ts";
-import { type GrepMode, GrepSearch, globbed, globFilter } from "../../engine/workspace-tools/listing.ts";
+import {
+  type GrepMode,
+  GrepSearch,
+  globbed,
+  globFilter,
+  globOfType,
+} from "../../engine/workspace-tools/listing.ts";
 import { counted } from "../../plural.ts";
 import type { Redactor } from "../../redact.ts";
 import { type BlobCache, MAX_FILE_BYTES } from "../../registry/blob-cache.ts";
@@ -235,7 +241,7 @@ export class FileTools {
   }
 
   async glob({ pattern, path }: JsonObject): Promise<FileAnswer> {
-    const { base, glob } = divided(String(pattern), path === undefined ? "" : String(path));
+    const { base, glob } = divided(String(pattern), String(path ?? ""));
     const filter = globFilter(glob, false);
     if (!filter.ok) return failed(`The glob is refused: ${filter.reason}.`);
     const location = this.#location(base);
@@ -248,16 +254,25 @@ export class FileTools {
   }
 
   async grep(args: JsonObject): Promise<FileAnswer> {
-    const { pattern, path, glob, output_mode, "-i": ignore, "-C": context = 0 } = args;
+    const { pattern, path, glob, type, output_mode, context, head_limit, offset } = args;
+    const around = args["-C"] ?? context ?? 0;
     const made = GrepSearch.of(String(pattern), {
       mode: modeOf(output_mode),
-      context: Number(context),
-      ignoreCase: ignore === true,
+      ignoreCase: args["-i"] === true,
+      before: Number(args["-B"] ?? around),
+      after: Number(args["-A"] ?? around),
+      limit: Number(head_limit ?? 0),
+      offset: Number(offset ?? 0),
     });
     if (!made.ok) return failed(`The regular expression is refused: ${made.reason}.`);
-    const filter = glob === undefined ? null : globFilter(String(glob), true);
-    if (filter?.ok === false) return failed(`The glob is refused: ${filter.reason}.`);
-    const given = path === undefined ? "" : String(path);
+    const filters: ((path: string) => boolean)[] = [];
+    for (const one of [glob, type && globOfType(String(type))]) {
+      if (!one) continue;
+      const filter = globFilter(String(one), true);
+      if (!filter.ok) return failed(`The glob is refused: ${filter.reason}.`);
+      filters.push(filter.matches);
+    }
+    const given = String(path ?? "");
     const location = this.#location(given);
     if ("fault" in location) return failed(`${given || "."} ${location.fault}.`);
     const one = location.path === "" ? null : await this.#find(location);
@@ -266,7 +281,7 @@ export class FileTools {
       // The folder in which the last command ended exists, though it holds no file.
       return given === "" ? done(noFiles(location.path)) : failed(await this.#missing(given, location));
     }
-    const wanted = files.filter((file) => filter === null || filter.matches(file.path));
+    const wanted = files.filter((file) => filters.every((matches) => matches(file.path)));
     return done(await this.#searched(made.search, wanted));
   }
 

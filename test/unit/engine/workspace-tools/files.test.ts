@@ -5,9 +5,11 @@ import { astray, locateFile } from "../../../../src/engine/workspace-tools/file-
 import { numberedLines, shownOutput } from "../../../../src/engine/workspace-tools/lines.ts";
 import {
   expandBraces,
+  type GrepOptions,
   GrepSearch,
   globbed,
   globFilter,
+  globOfType,
 } from "../../../../src/engine/workspace-tools/listing.ts";
 
 const FOLDERS = { work: "/s/workspaces/1/files", skills: "/s/skills/k" };
@@ -121,26 +123,76 @@ test("Glob: newest first, braces, at most 1,000", () => {
   ).toEqual(["[hull: 200 more files match]"]);
 });
 
+function searchFor(pattern: string, options: Partial<GrepOptions>): GrepSearch {
+  const usual = { mode: "count", ignoreCase: false, before: 0, after: 0, limit: 0, offset: 0 } as const;
+  const made = GrepSearch.of(pattern, { ...usual, ...options });
+  return made.ok ? made.search : expect.fail(made.reason);
+}
+
 test.each([
-  ["content", false, 0, "foo", "f:1:foo bar\nf:4:foo"],
-  ["content", true, 0, "foo", "f:1:foo bar\nf:2:Foo\nf:4:foo"],
-  ["content", false, 1, "^foo$", "f-3-x\nf:4:foo"],
-  ["files_with_matches", false, 0, "ba[rz]", "f"],
-  ["count", true, 0, "fo+", "f:3"],
-  ["content", false, 0, "(?i)FOO B", "f:1:foo bar"],
-  ["content", false, 0, "F\\w", "f:2:Foo"],
-  ["content", false, 0, "nothing", "[hull: nothing matches]"],
-] as const)("Grep: %s, ignoring case %s, context %i, /%s/", (mode, ignoreCase, context, pattern, text) => {
-  const made = GrepSearch.of(pattern, { mode, context, ignoreCase });
-  if (!made.ok) throw new Error(made.reason);
-  made.search.look("f", "foo bar\nFoo\r\nx\nfoo\n");
-  expect(made.search.text()).toBe(text);
+  ["content", false, [0, 0], "foo", "f:1:foo bar\nf:4:foo"],
+  ["content", true, [0, 0], "foo", "f:1:foo bar\nf:2:Foo\nf:4:foo"],
+  ["content", false, [1, 1], "^foo$", "f-3-x\nf:4:foo"],
+  ["content", false, [0, 1], "bar", "f:1:foo bar\nf-2-Foo"],
+  ["content", false, [1, 0], "x", "f-2-Foo\nf:3:x"],
+  ["content", false, [0, 1], "foo", "f:1:foo bar\nf-2-Foo\n--\nf:4:foo"],
+  ["files_with_matches", false, [0, 0], "ba[rz]", "f"],
+  ["count", true, [0, 0], "fo+", "f:3"],
+  ["content", false, [0, 0], "(?i)FOO B", "f:1:foo bar"],
+  ["content", false, [0, 0], "F\\w", "f:2:Foo"],
+  ["content", false, [0, 0], "nothing", "[hull: nothing matches]"],
+] as const)(
+  "Grep: %s, ignoring case %s, context %j, /%s/",
+  (mode, ignoreCase, [before, after], pattern, text) => {
+    const search = searchFor(pattern, { mode, before, after, ignoreCase });
+    search.look("f", "foo bar\nFoo\r\nx\nfoo\n");
+    expect(search.text()).toBe(text);
+  },
+);
+
+const LINES = Array.from({ length: 1200 }, (_, i) => `f:${i + 1}:x`);
+const shownOf = (from: number, to: number) => LINES.slice(from, to).join("\n");
+const more = (offset: number) => `\n[hull: there is more; narrow the search, or go on with offset ${offset}]`;
+
+test.each([
+  ["as many lines as possible", {}, shownOf(0, 1000) + more(1000)],
+  ["the rest of them", { offset: 1000 }, shownOf(1000, 1200)],
+  ["a few", { limit: 2 }, shownOf(0, 2) + more(2)],
+  ["the next ones", { limit: 2, offset: 2 }, shownOf(2, 4) + more(4)],
+  ["the last ones, which are exactly as many", { limit: 2, offset: 1198 }, shownOf(1198, 1200)],
+  ["no more than is possible", { limit: 5000 }, shownOf(0, 1000) + more(1000)],
+  ["none behind the last", { offset: 1200 }, "[hull: offset leaves out all 1200 lines]"],
+])("an answer of Grep shows %s", (_, options, text) => {
+  const search = searchFor("x", { mode: "content", ...options });
+  search.look("f", "x\n".repeat(1200));
+  expect(search.text()).toBe(text);
+  expect(search.full).toBe(text.includes("there is more"));
+});
+
+test("lines around matches count like any others in what Grep shows", () => {
+  const search = searchFor("x", { mode: "content", before: 50, after: 50 });
+  search.look("f", `${"\n".repeat(40)}x\n${"\n".repeat(200)}`.repeat(100));
+  expect(search.text().split("\n")).toHaveLength(1001);
+  const files = searchFor("x", { mode: "files_with_matches", limit: 1, offset: 1 });
+  for (const name of ["a", "b", "c"]) files.look(name, "x");
+  expect(files.text()).toBe(`b${more(2)}`);
+});
+
+test.each([
+  ["ts", ["a.ts", "b/c.tsx"]],
+  ["py", ["b/d.py"]],
+  ["csharp", ["e.cs"]],
+  ["tsx", ["b/c.tsx"]],
+  ["constructor", []],
+])("the type %s", (type, found) => {
+  const filter = globFilter(globOfType(type), true);
+  const files = ["a.ts", "b/c.tsx", "b/d.py", "e.cs", "ts"];
+  expect(filter.ok && files.filter(filter.matches)).toEqual(found);
 });
 
 test("Grep refuses patterns that need more than linear time, and stops a search that costs too much", () => {
-  expect(GrepSearch.of("(?=x)", { mode: "count", context: 0, ignoreCase: false }).ok).toBe(false);
-  const made = GrepSearch.of("(a+)+$", { mode: "count", context: 0, ignoreCase: false });
-  if (!made.ok) throw new Error(made.reason);
-  made.search.look("f", `${"a".repeat(100_000)}b`);
-  expect(made.search.text()).toBe("[hull: nothing matches]");
+  expect(() => searchFor("(?=x)", {})).toThrow();
+  const search = searchFor("(a+)+$", {});
+  search.look("f", `${"a".repeat(100_000)}b`);
+  expect(search.text()).toBe("[hull: nothing matches]");
 });
