@@ -49,10 +49,14 @@ export function repairFields(source: string, readable: (lines: string) => boolea
 function fieldsOf(source: string): { head: string[]; fields: Field[] } {
   const head: string[] = [];
   const fields: Field[] = [];
-  for (const line of source.split("\n")) {
+  const lines = source.split("\n");
+  const lastEnd = lines.findLastIndex((line) => line.includes("</example>"));
+  /** Descriptions of agents hold dialogues with lines such as "user: …", which are no fields. */
+  let inExample = false;
+  for (const [at, line] of lines.entries()) {
     const last = fields.at(-1);
     const [, key, rest] = (last?.unindented === true ? KEY_IN_TEXT : KEY).exec(line) ?? [];
-    if (key !== undefined && rest !== undefined)
+    if (key !== undefined && rest !== undefined && !(inExample && at < lastEnd))
       fields.push({ key, rest, below: [], lines: [line], unindented: false });
     else if (last === undefined || line.startsWith("#")) (last?.lines ?? head).push(line);
     else {
@@ -60,6 +64,8 @@ function fieldsOf(source: string): { head: string[]; fields: Field[] } {
       last.lines.push(line);
       last.unindented ||= /^\S/.test(line) && BLOCK.test(last.rest.trim());
     }
+    const [begins, ends] = [line.lastIndexOf("<example>"), line.lastIndexOf("</example>")];
+    if (begins !== ends) inExample = begins > ends;
   }
   return { head, fields };
 }

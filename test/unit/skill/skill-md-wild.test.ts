@@ -57,6 +57,14 @@ const SHAPES: Record<string, Shape> = {
     lenient: repaired,
     description: SORTS,
   },
+  "dialogues at the margin, of which the last one does not end": {
+    fields:
+      "description: Sorts: notes. Examples:\n\n<example>\nuser: Tidy: up\n</example>\n<example>\nuser: b\nlicense: MIT",
+    strict: yaml,
+    lenient: [...repaired, "unknown_fields"],
+    description: "Sorts: notes. Examples: <example> user: Tidy: up </example> <example>",
+    has: { license: "MIT", extra: { user: "b" } },
+  },
   "text after the sign of a folded block": {
     fields: `description: > ${SORTS}\nmetadata:\n  author: somebody`,
     strict: yaml,
