@@ -51,6 +51,9 @@ const runner = z.strictObject({
   install_ms: z.int().min(1).max(3_600_000).default(180_000),
 });
 
+/** The commands or agents of Claude Code that are skills too: all, none, or those that one of these globs names. */
+const singles = z.union([z.boolean(), texts], "must be true, false, or a list of names").default(false);
+
 export const hullToml = z.strictObject({
   ...servingSettings(),
   /** Roots, relative to the file; `null`: `skills`, else the folder itself. */
@@ -67,8 +70,8 @@ export const hullToml = z.strictObject({
     )
     .nullable()
     .default(null),
-  /** The commands of Claude Code that are skills too: all, none, or those that one of these globs names. */
-  commands: z.union([z.boolean(), texts], "must be true, false, or a list of names").default(false),
+  commands: singles,
+  agents: singles,
   name: z.string().min(1).nullable().default(null),
   /** The host name of a deployment. */
   domain: z

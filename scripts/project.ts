@@ -5,7 +5,9 @@ import type { ProvidedTools } from "../src/skill/missing-tools.ts";
 import type { BuildOptions } from "./build/build.ts";
 import { statOf } from "./build/file-system.ts";
 import { holdsSkill, isSkillRoot } from "./build/is-skill.ts";
-import { PLUGIN_FOLDER } from "./build/plugins.ts";
+import { PLUGIN_FOLDER, SINGLES } from "./build/plugins.ts";
+import { wantedKinds } from "./build/singles.ts";
+import type { SingleChoices } from "./build/skill-folder.ts";
 import { CommandError, EXIT } from "./command.ts";
 import { CONFIG_FILE, type HullConfig, loadConfig } from "./config.ts";
 import { type ProjectModels, projectModels } from "./models.ts";
@@ -46,22 +48,23 @@ export async function openProject(
 }
 
 /**
- * The project of one command, which is its only root; without a hull.toml above it, its plugin or marketplace.
+ * The project of one command or agent, which is its only root; without a hull.toml above it, its plugin or marketplace.
  * @param file absolute
  */
-export function openCommand(file: string): Promise<Project> {
+export function openSingle(file: string): Promise<Project> {
   return openProject(findUpwards(dirname(file), PLUGIN_FOLDER), [file]);
 }
 
 /** The project's options for a build. */
 export function buildOptionsOf({ dir, models, config, whole }: Project): BuildOptions {
-  const { signatures, mcp, workspace_tools, commands } = config;
+  const { signatures, mcp, workspace_tools, commands, agents } = config;
   const provided: ProvidedTools = {
     mcp_servers: Object.keys(mcp.servers),
     workspace_tools: workspace_tools.enabled !== "never",
     sub_agents: true,
   };
-  return { projectDir: dir, settings: { config, whole }, commands, terms: { models, signatures, provided } };
+  const terms = { models, signatures, provided };
+  return { projectDir: dir, settings: { config, whole }, commands, agents, terms };
 }
 
 function defaultRoots(start: string, projectDir: string, config: HullConfig, asItIs: boolean): string[] {
@@ -72,18 +75,21 @@ function defaultRoots(start: string, projectDir: string, config: HullConfig, asI
   const configured = isFile(join(start, CONFIG_FILE));
   if (isSkillRoot(start) || (asItIs && !configured)) return [start];
   if (usual && (configured || holdsSkill(skills) || !holdsSkill(start)))
-    return [...commandRoots(start, config.commands), skills];
-  if (config.commands !== false || holdsSkill(start)) return [start];
+    return [...singleRoots(start, config), skills];
+  if (wantedKinds(config).length > 0 || holdsSkill(start)) return [start];
   const message = `There are no skills: no folder ${skills}, and no SKILL.md in or below ${start}.`;
-  const remedy = commandRoots(start, true).length === 0 ? REMEDY : COMMANDS_REMEDY;
-  throw new CommandError(EXIT.missing, "folder_missing", message, remedy);
+  const here = SINGLES.filter((kind) => singleRoots(start, { [kind]: true }).length > 0);
+  const settings = here.map((kind) => `${kind} = true`).join(" and ");
+  const remedy = `To serve the ${here.join(" and ")} of Claude Code here as skills, write ${settings} into hull.toml.`;
+  throw new CommandError(EXIT.missing, "folder_missing", message, here.length === 0 ? REMEDY : remedy);
 }
 
-/** The folders of commands next to the folder `skills`; they come first, so that a skill of the same name counts. */
-function commandRoots(start: string, commands: HullConfig["commands"]): string[] {
-  if (commands === false) return [];
-  const own = isFolder(join(start, PLUGIN_FOLDER)) ? [join(start, "commands")] : [];
-  return [join(start, ".claude", "commands"), ...own].filter(isFolder);
+/** The folders of commands and agents next to the folder `skills`; they come first, so that a skill of the same name counts. */
+function singleRoots(start: string, choices: SingleChoices): string[] {
+  const bases = [".claude", ...(isFolder(join(start, PLUGIN_FOLDER)) ? ["."] : [])];
+  return wantedKinds(choices)
+    .flatMap((kind) => bases.map((base) => join(start, base, kind)))
+    .filter(isFolder);
 }
 
 /** The nearest folder from this one upwards that has an entry of this name, else itself. */
@@ -94,8 +100,6 @@ export function findUpwards(start: string, name = CONFIG_FILE): string {
   }
 }
 
-const COMMANDS_REMEDY =
-  "To serve the commands of Claude Code here as skills, write commands = true into hull.toml.";
 const REMEDY = "Name the folder of your skills, or make a project with: hull init";
 
 function missing(path: string): CommandError {

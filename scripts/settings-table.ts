@@ -20,6 +20,9 @@ const TEXTS: { readonly [path: string]: SettingText } = {
   commands: {
     text: "[commands of Claude Code](manifest.md#commands-of-claude-code) that Hull serves as skills: all, none, or those that a glob of the list names, as `review` or `plugin/review`",
   },
+  agents: {
+    text: "[agents of Claude Code](manifest.md#agents-of-claude-code), in the same way",
+  },
   name: {
     text: "title of the index page, and the name of the Worker, its database and bucket",
     otherwise: "the folder's name",

@@ -27,6 +27,7 @@ import { type RootedDiagnostic, scanRoots } from "./roots.ts";
 import type { RootScan } from "./scan.ts";
 import { layerFindings, settingFindings } from "./setting-findings.ts";
 import { PluginFolders } from "./shared-folder.ts";
+import { wordFor } from "./singles.ts";
 import {
   type BuiltSkill,
   type Models,
@@ -39,20 +40,18 @@ import {
   readSkill,
   without,
 } from "./skill.ts";
-import type { CommandChoice, FoundFile, RootContext, SkillFolder } from "./skill-folder.ts";
+import type { FoundFile, RootContext, SingleChoices, SkillFolder } from "./skill-folder.ts";
 
 /** The most folders to examine in one step. */
 const BLOCK = 64;
 
-export interface BuildOptions {
+export interface BuildOptions extends SingleChoices {
   /** Links may lead anywhere inside it; its `.hullignore` counts. */
   projectDir: string;
   /** What the project says of all its skills. Absent: nothing. */
   terms?: ProjectTerms;
   /** hull.toml, and whether these are all roots of its project. Absent: nobody wants findings about it. */
   settings?: { config: HullConfig; whole: boolean };
-  /** Which commands of Claude Code are skills too. Absent: none. */
-  commands?: CommandChoice;
   /** Skips skills whose files did not change since the last build with the same cache. */
   cache?: BuildCache;
   /** Leaves broken skills out; otherwise they prevent a catalog. */
@@ -111,8 +110,8 @@ interface Surroundings {
  */
 export async function buildRoots(roots: readonly string[], options: BuildOptions): Promise<BuildResult> {
   if (options.cache !== undefined) options.cache.rebuilt = 0;
-  const perRoot: Outcome[][] = [];
-  const { scans, diagnostics } = scanRoots(roots, options.projectDir, options.commands);
+  const built: { outcomes: Outcome[]; build: (folder: SkillFolder) => Promise<Outcome> }[] = [];
+  const { scans, diagnostics } = scanRoots(roots, options.projectDir, options);
   options.onScan?.(scans.reduce((sum, { scan }) => sum + scan.skills.length, 0));
   const surroundings = surroundingsOf(
     scans.flatMap(({ scan }) => scan.skills),
@@ -130,8 +129,14 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
     }
     outcomes.push(...vanished(root, scan, outcomes, options));
     diagnostics.push(...scan.diagnostics.map((diagnostic) => ({ root, diagnostic })));
-    perRoot.push(await withNamespaces(outcomes, options, build));
+    built.push({ outcomes, build });
   }
+  const perRoot = await Promise.all(
+    built.map(({ outcomes, build }) => {
+      const elsewhere = built.flatMap((each) => (each.outcomes === outcomes ? [] : each.outcomes));
+      return withNamespaces(outcomes, elsewhere, options, build);
+    }),
+  );
   const all = perRoot.flat();
   options.cache?.keep([...scans.flatMap(({ scan }) => scan.skills), ...all.map(({ folder }) => folder)]);
   diagnostics.push(
@@ -141,8 +146,7 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
   const { provided } = surroundings.models.terms;
   if (provided !== undefined) {
     const models = all.flatMap(({ folder, skill }) => (skill?.manifest.llm === undefined ? [] : [folder]));
-    const { commands = false } = options;
-    diagnostics.push(...pluginFindings(models, provided.mcp_servers, commands !== false));
+    diagnostics.push(...pluginFindings(models, provided.mcp_servers, options));
   }
   diagnostics.push(...foundInSettings(served, all, surroundings, options));
   const { strict = false } = options;
@@ -181,8 +185,8 @@ function foundInSettings(
   const placeOf = (path: string) => positionIn("providers.toml", text, path);
   const file = layerFindings(providers, "HULL_PROVIDERS_CONFIG", "", { ...known, placeOf });
   const placeIn = (folder: string) => (path: string) => positionInFile(join(folder, CONFIG_FILE), path);
-  const commands = all.flatMap(({ folder }) => (folder.command === undefined ? [] : [folder]));
-  const ofProject = { ...known, broken, commands, whole: settings.whole, placeOf: placeIn(projectDir) };
+  const singles = all.flatMap(({ folder }) => (folder.single === undefined ? [] : [folder]));
+  const ofProject = { ...known, broken, singles, whole: settings.whole, placeOf: placeIn(projectDir) };
   const found = [...settingFindings(settings.config, served, ofProject), ...file];
   return [
     ...found.map((diagnostic) => ({ root: projectDir, diagnostic })),
@@ -262,7 +266,7 @@ function chooseServed(
       served.push(current);
       continue;
     }
-    diagnostics.push({ root: folder.root, diagnostic: ofCommand(folder, conflict) });
+    diagnostics.push({ root: folder.root, diagnostic: ofSingle(folder, conflict) });
     const fallback = current === outcome.skill ? lastGood(outcome, options, [conflict]) : null;
     if (fallback !== null && conflictOf(fallback) === null) served.push(fallback);
   }
@@ -270,8 +274,8 @@ function chooseServed(
 }
 
 /** A conflict of addresses; a command that has the slug of a skill of its plugin is no fault, since the skill counts. */
-const ofCommand = ({ command, file }: SkillFolder, conflict: Diagnostic): Diagnostic =>
-  command === undefined || conflict.code !== "duplicate_slug"
+const ofSingle = ({ single, file }: SkillFolder, conflict: Diagnostic): Diagnostic =>
+  single === undefined || conflict.code !== "duplicate_slug"
     ? conflict
     : {
         level: "info",
@@ -279,7 +283,7 @@ const ofCommand = ({ command, file }: SkillFolder, conflict: Diagnostic): Diagno
         skill: conflict.skill,
         file,
         field: "name",
-        message: `Hull does not serve this command. ${conflict.message}`,
+        message: `Hull does not serve this ${wordFor(single)}. ${conflict.message}`,
       };
 
 function replaced(
@@ -307,22 +311,29 @@ interface MovedTo {
 /**
  * Gives skills of one slug in different namespaces separate addresses. The first keeps the slug: a skill without
  * namespace comes first, and one in another folder of its plugin than `skills` last, if a skill of that folder has the
- * slug too. The build makes the others again as `namespace--slug`, or as `namespace-folders--slug` if another skill of
- * the plugin has that address.
+ * slug too; agents come after all others. The build makes the others again as `namespace--slug`, or as
+ * `namespace-folders--slug` if another skill of the plugin has that address.
+ * @param elsewhere the outcomes of the other roots, whose skills agents do not replace either
  */
 async function withNamespaces(
   outcomes: readonly Outcome[],
+  elsewhere: readonly Outcome[],
   options: BuildOptions,
   again: (folder: SkillFolder) => Promise<Outcome>,
 ): Promise<Outcome[]> {
   const holders = new Map<string, SkillFolder>();
+  const others = new Map(
+    elsewhere.flatMap(({ folder, skill }) =>
+      skill === null || folder.single === "agents" ? [] : [[skill.card.slug, folder] as const],
+    ),
+  );
   const moved = new Map<Outcome, MovedTo>();
   for (const outcome of inOrder(outcomes, options)) {
     const current = currentOf(outcome, options);
     if (current === null) continue;
     const { slug } = current.card;
     const { folder, skill } = outcome;
-    const holder = holders.get(slug);
+    const holder = holders.get(slug) ?? (folder.single === "agents" ? others.get(slug) : undefined);
     if (holder === undefined) {
       holders.set(slug, folder);
       continue;
@@ -353,11 +364,12 @@ function inOrder(outcomes: readonly Outcome[], options: BuildOptions): Outcome[]
     addressOf(currentOf(outcome, options)?.card.slug ?? "", outcome.folder.namespace);
   const ofPlugins = new Set(
     outcomes
-      .filter(({ folder }) => folder.pluginFolders === undefined && folder.command === undefined)
+      .filter(({ folder }) => folder.pluginFolders === undefined && folder.single === undefined)
       .map(address),
   );
   const rank = (outcome: Outcome): number => {
-    const { namespace, pluginFolders } = outcome.folder;
+    const { namespace, pluginFolders, single } = outcome.folder;
+    if (single === "agents") return 3;
     return (
       Number(namespace !== undefined) + Number(pluginFolders !== undefined && ofPlugins.has(address(outcome)))
     );
@@ -390,7 +402,7 @@ function slugsInUse({ folder }: Outcome, moved: ReadonlyMap<Outcome, MovedTo>): 
   const [{ slug = "" } = {}, ...more] = moved.values();
   const [message, hint] =
     more.length === 0
-      ? [`Two skills have the slug ${named}.`, `Call it /${slug}, or rename one of the two.`]
+      ? [`Two skills have the slug ${named}.`, `Call it ${slug}, or rename one of the two.`]
       : [
           `${cases.length} skills have slugs that others have: ${named}${left > 0 ? `; and ${left} more` : ""}.`,
           "Call them by these slugs, or rename them.",

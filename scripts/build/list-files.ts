@@ -27,13 +27,13 @@ export function listFiles(
 ): { files: FoundFile[]; diagnostics: Diagnostic[] } {
   const files: FoundFile[] = [];
   const diagnostics: Diagnostic[] = [];
-  const { plugin, command } = folder;
+  const { plugin, single } = folder;
   const { path: own } = folderOf(folder);
   const skillFile = basename(folder.file);
   const all = readFolder(own) ?? [];
-  const top = command === undefined ? all : all.filter(({ name }) => name === skillFile);
+  const top = single === undefined ? all : all.filter(({ name }) => name === skillFile);
   const base = realPath(own) ?? own;
-  const inFolder = [plugin === undefined || command === undefined ? base : (realPath(plugin.path) ?? base)];
+  const inFolder = [plugin === undefined || single === undefined ? base : (realPath(plugin.path) ?? base)];
   const levels = ignoreLevels(folder, rootContext, all);
   /** How many of the folders around an entry are links. */
   let linked = 0;
@@ -50,7 +50,7 @@ export function listFiles(
   const examine = (entry: Dirent, path: string, above: readonly string[]): Diagnostic[] => {
     const absolute = join(above.at(-1) ?? own, entry.name);
     const link = entry.isSymbolicLink();
-    // The text for a model must come from the skill's own folder, that of a command from its plugin's.
+    // The text for a model must come from the skill's own folder, that of a command or agent from its plugin's.
     const boundary = path === skillFile ? inFolder : rootContext.boundary;
     const target = link ? outsideTarget(absolute, boundary) : null;
     if (target !== null) return [linkOutside(folder, withinRoot(folder, path), target)];

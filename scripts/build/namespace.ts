@@ -20,8 +20,12 @@ export function placed(folder: SkillFolder, declared: readonly DeclaredPlugins[]
     plugin === null
       ? foldersAbove(folder, folder.within)
       : slugify(plugin.name) || slugify(basename(plugin.path));
-  const inPlugin = plugin?.skills === null ? relative(plugin.path, folder.path) : "";
-  const pluginFolders = inPlugin.split(sep, 1)[0] === "skills" ? "" : foldersAbove(folder, inPlugin);
+  const isAgent = folder.single === "agents";
+  const inPlugin =
+    plugin?.skills === null || (plugin !== null && isAgent) ? relative(plugin.path, folder.path) : "";
+  const above = inPlugin.split(sep, 1)[0] === "skills" ? "" : foldersAbove(folder, inPlugin);
+  // An agent is another thing than a skill of its name.
+  const pluginFolders = isAgent ? slugify(`agents ${above}`) : above;
   return {
     ...folder,
     ...present({ plugin, namespace, pluginFolders }),
@@ -35,10 +39,10 @@ const LAYOUT = new Set(
 );
 
 /** The folders that lead to a skill, without those that only structure a collection, as a part of a slug. */
-const foldersAbove = ({ command }: SkillFolder, path: string): string =>
+const foldersAbove = ({ single }: SkillFolder, path: string): string =>
   path
     .split(/[/\\]/)
     .slice(0, -1)
     .map(slugify)
-    .filter((name) => name !== "" && !LAYOUT.has(name) && !(command === true && name === "commands"))
+    .filter((name) => name !== "" && !LAYOUT.has(name) && name !== single)
     .join("-");

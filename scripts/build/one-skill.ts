@@ -3,14 +3,14 @@ import { basename, dirname } from "node:path";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
 import type { SignaturePolicy } from "../../src/skill/trust.ts";
 import { CommandError, EXIT } from "../command.ts";
-import { openCommand, openProject, type Project } from "../project.ts";
-import { commandName } from "./commands.ts";
+import { openProject, openSingle, type Project } from "../project.ts";
 import { expandFolder } from "./expand.ts";
 import { statOf } from "./file-system.ts";
 import { listFiles } from "./list-files.ts";
 import { printDiagnostics } from "./print.ts";
 import { scanRoots } from "./roots.ts";
 import { findSkills, inspectRoot } from "./scan.ts";
+import { singleName } from "./singles.ts";
 import type { FoundFile, RootContext, SkillFolder } from "./skill-folder.ts";
 import { readSources } from "./sources.ts";
 import type { TypedFolder } from "./typed.ts";
@@ -25,12 +25,12 @@ interface OneSkill {
 /**
  * Finds it as a build of its project does, since the project's ignore files decide what is bundled. A folder outside of
  * all folders of skills counts on its own.
- * @param root absolute: its folder, or the file of a command
+ * @param root absolute: its folder, or the file of a command or agent
  * @throws CommandError if it is not a skill
  */
 export async function skillAt(root: string): Promise<OneSkill> {
-  if (commandName(basename(root)) !== null && statOf(root)?.isFile() === true) {
-    const project = await openCommand(root);
+  if (singleName(basename(root)) !== null && statOf(root)?.isFile() === true) {
+    const project = await openSingle(root);
     const [one] = scanRoots(project.roots, project.dir).scans;
     const [folder] = one?.scan.skills ?? [];
     if (one !== undefined && folder !== undefined) return { folder, rootContext: one.rootContext, project };

@@ -4,55 +4,51 @@ import type { Diagnostic } from "../../src/skill/manifest.ts";
 import { toolPrefix } from "../../src/skill/mcp-servers.ts";
 import { statOf } from "./file-system.ts";
 import { type ExpectedServer, SERVERS_FILE } from "./plugin-servers.ts";
-import type { Plugin } from "./plugins.ts";
+import { type Plugin, SINGLES } from "./plugins.ts";
 import type { RootedDiagnostic } from "./roots.ts";
-import type { SkillFolder } from "./skill-folder.ts";
+import { wantedKinds } from "./singles.ts";
+import type { SingleChoices, SkillFolder } from "./skill-folder.ts";
 
-/** Folders and files of a plugin for other clients. */
-const PARTS = { commands: "commands", agents: "agents", hooks: "hooks/hooks.json" };
+/** What a plugin runs at events of other clients. */
+const HOOKS = "hooks/hooks.json";
 
 /**
  * For each plugin of these skills: one finding if it has parts that Hull does not serve, one if it expects MCP servers
  * that hull.toml does not have.
  * @param known names of the servers of hull.toml
- * @param commands whether the project serves commands
+ * @param singles the commands and agents that the project serves
  */
 export function pluginFindings(
   folders: readonly SkillFolder[],
   known: readonly string[],
-  commands: boolean,
+  singles: SingleChoices,
 ): RootedDiagnostic[] {
   const has = new Set(known.map(toolPrefix));
+  const wanted = wantedKinds(singles);
+  const unwanted = SINGLES.filter((kind) => !wanted.includes(kind));
   const plugins = new Map<string, { root: string; plugin: Plugin }>();
   for (const { root, plugin } of folders)
     if (plugin !== undefined) plugins.set(plugin.path, { root, plugin });
   return [...plugins.values()].flatMap(({ root, plugin }): RootedDiagnostic[] => {
     const missing = plugin.servers.filter(({ name }) => !has.has(toolPrefix(name)));
-    const parts = Object.entries(PARTS).filter(
-      ([part, path]) => !(commands && part === "commands") && statOf(join(plugin.path, path)) !== null,
-    );
+    const parts = [...unwanted, HOOKS].filter((path) => statOf(join(plugin.path, path)) !== null);
     const at = (path: string): string => relative(root, join(plugin.path, path)).split(sep).join("/");
     return [
-      ...parts.slice(0, 1).map(([, first]) =>
-        unserved(
-          plugin,
-          parts.map(([part]) => part),
-          at(first),
-        ),
-      ),
+      ...parts.slice(0, 1).map((first) => unserved(plugin, parts, at(first))),
       ...(missing.length === 0 ? [] : [missingOf(plugin, missing, at(SERVERS_FILE))]),
     ].map((diagnostic) => ({ root, diagnostic }));
   });
 }
 
-function unserved({ name }: Plugin, parts: readonly string[], file: string): Diagnostic {
+function unserved({ name }: Plugin, paths: readonly string[], file: string): Diagnostic {
+  const parts = paths.map((path) => path.replace(HOOKS, "hooks"));
   return {
     level: "info",
     code: "plugin_parts",
     skill: "",
     file,
     message: `Hull serves the skills of the plugin ${name}, but not its ${parts.join(", ")}.`,
-    hint: "To serve its commands, write commands = true into hull.toml. Of an agent that you want, make a skill: a folder with its text as SKILL.md. Write its hooks into the frontmatter of a skill, or as hooks.ts next to SKILL.md.",
+    hint: "To serve its commands and agents, write commands = true and agents = true into hull.toml. Write its hooks into the frontmatter of a skill, or as hooks.ts next to SKILL.md.",
   };
 }
 

@@ -7,7 +7,12 @@ import { declaredServers, type ExpectedServer, expectedServers } from "./plugin-
 /** A folder of this name makes its parent a plugin, or a marketplace of plugins. */
 export const PLUGIN_FOLDER = ".claude-plugin";
 
-export interface Plugin {
+/** Skills of Claude Code that are one file each, by the name of the folder and of the setting in hull.toml. */
+export const SINGLES = ["commands", "agents"] as const;
+export type Single = (typeof SINGLES)[number];
+
+/** Of commands and agents the absolute files and folders that hold its only ones; `null`: the usual folder. */
+export interface Plugin extends Record<Single, string[] | null> {
   name: string;
   /** Absolute. */
   path: string;
@@ -15,8 +20,6 @@ export interface Plugin {
   skills: string[] | null;
   /** Absolute folders in which it has skills, also where one of them is inside another skill. */
   places: string[];
-  /** Absolute files and folders, which hold its only commands; `null`: the usual folder. */
-  commands: string[] | null;
   /** The MCP servers that its skills expect. */
   servers: ExpectedServer[];
 }
@@ -29,6 +32,7 @@ const pluginFile = z.looseObject({
   name: z.string().trim().min(1),
   skills: paths,
   commands: paths,
+  agents: paths,
   mcpServers: declaredServers,
 });
 const marketplaceFile = z.looseObject({
@@ -41,6 +45,7 @@ const marketplaceEntry = z.looseObject({
   source: z.string(),
   skills: paths,
   commands: paths,
+  agents: paths,
   mcpServers: declaredServers,
 });
 
@@ -74,25 +79,25 @@ export function readPlugins(folder: string): DeclaredPlugins {
   for (const given of marketplace?.plugins ?? []) {
     const entry = marketplaceEntry.safeParse(given);
     if (!entry.success) continue;
-    const { name, source, skills, mcpServers } = entry.data;
+    const { name, source, mcpServers } = entry.data;
     const path = resolve(/^\.{0,2}\//.test(source) ? folder : base, source);
-    const listed = skills?.map((each) => resolve(path, each)) ?? null;
     if (!isWithin(path, folder)) continue;
+    const skills = absolute(path, entry.data.skills);
     const servers = expectedServers(path, mcpServers);
-    const commands = entry.data.commands?.map((each) => resolve(path, each)) ?? null;
-    plugins.push({ name, path, skills: listed, places: listed ?? usual(path), commands, servers });
+    const singles = singlesOf(path, entry.data);
+    plugins.push({ name, path, skills, places: skills ?? usual(path), ...singles, servers });
   }
   const own = read("plugin.json", pluginFile);
   // `skills` of a plugin.json adds folders to the usual one, but everything inside the plugin belongs to it.
   if (own !== null) {
-    const more = (own.skills ?? []).map((each) => resolve(folder, each));
+    const more = absolute(folder, own.skills) ?? [];
     const servers = expectedServers(folder, own.mcpServers);
     plugins.push({
       name: own.name,
       path: folder,
       skills: null,
       places: [...usual(folder), ...more],
-      commands: own.commands?.map((each) => resolve(folder, each)) ?? null,
+      ...singlesOf(folder, own),
       servers,
     });
   }
@@ -102,19 +107,28 @@ export function readPlugins(folder: string): DeclaredPlugins {
 /** Where a plugin that lists no skills has them: anywhere, or in `skills` if its folder is itself a skill. */
 const usual = (path: string): string[] => [path, join(path, "skills")];
 
-/** Where a plugin has its commands. */
-export const commandPlaces = ({ path, commands }: Plugin): string[] => commands ?? [join(path, "commands")];
+const absolute = (folder: string, listed: readonly string[] | undefined): string[] | null =>
+  listed?.map((each) => resolve(folder, each)) ?? null;
 
-/** The plugin of a skill: one that lists its folder, or has its command, else the innermost one that contains it. */
+const singlesOf = (
+  folder: string,
+  { commands, agents }: { [kind in Single]?: string[] | undefined },
+): Pick<Plugin, Single> => ({ commands: absolute(folder, commands), agents: absolute(folder, agents) });
+
+/** Where a plugin has its commands or its agents. */
+export const singlePlaces = (plugin: Plugin, kind: Single): string[] =>
+  plugin[kind] ?? [join(plugin.path, kind)];
+
+/** The plugin of a skill: one that lists its folder, or has its one file, else the innermost one that contains it. */
 export function pluginOf(
-  { path, command }: { path: string; command?: true },
+  { path, single }: { path: string; single?: Single },
   plugins: readonly Plugin[],
 ): Plugin | null {
   const holds = (base: string): boolean => isWithin(path, base);
   const around = plugins.filter(({ path }) => holds(path));
   const listing = around.filter((plugin) => {
     const { skills } = plugin;
-    return skills !== null && (command === undefined ? skills : commandPlaces(plugin)).some(holds);
+    return skills !== null && (single === undefined ? skills : singlePlaces(plugin, single)).some(holds);
   });
   const whole = around.filter(({ skills }) => skills === null);
   // For the same folder, its own plugin.json follows the marketplace's entry in the list, and therefore wins.

@@ -6,7 +6,7 @@ import { CommandError, EXIT } from "../command.ts";
 import { CONFIG_FILE } from "../config.ts";
 import { statOf } from "./file-system.ts";
 import { findSkills, harnToml, inspectRoot, type RootScan, rootMissing } from "./scan.ts";
-import type { CommandChoice, RootContext } from "./skill-folder.ts";
+import type { RootContext, SingleChoices } from "./skill-folder.ts";
 
 /** The configuration of a project of Harn, whose tables Hull reads from its own file. */
 const HARN_TOML = "harn.toml";
@@ -30,7 +30,7 @@ interface ScannedRoot {
 export function scanRoots(
   roots: readonly string[],
   projectDir: string,
-  commands: CommandChoice = false,
+  singles: SingleChoices = {},
 ): { scans: ScannedRoot[]; diagnostics: RootedDiagnostic[] } {
   const scans: ScannedRoot[] = [];
   const diagnostics: RootedDiagnostic[] = [];
@@ -43,18 +43,20 @@ export function scanRoots(
       continue;
     }
     const isFile = statOf(root)?.isFile() === true;
-    const rootContext = inspectRoot(isFile ? dirname(root) : root, projectDir, isFile || commands);
+    const rootContext = isFile
+      ? inspectRoot(dirname(root), projectDir, { commands: true, agents: true })
+      : inspectRoot(root, projectDir, singles);
     const found = findSkills(rootContext);
-    const scan = isFile ? onlyCommand(root, found) : found;
+    const scan = isFile ? onlySingle(root, found) : found;
     scans.push({ root: rootContext.root, rootContext, scan });
   }
   return { scans, diagnostics };
 }
 
-/** One command that is a root. @throws CommandError if the file is none */
-function onlyCommand(file: string, found: RootScan): RootScan {
+/** One command or agent that is a root. @throws CommandError if the file is none */
+function onlySingle(file: string, found: RootScan): RootScan {
   const skills = found.skills.filter(({ path }) => path === file);
   if (skills.length > 0) return { skills, refused: [], diagnostics: [] };
-  const message = `${file} is no command: it is neither in the commands of a plugin nor in .claude/commands.`;
+  const message = `${file} is neither a command nor an agent: these are in commands and agents of a plugin or of .claude, and an agent has a name or a description in its frontmatter.`;
   throw new CommandError(EXIT.missing, "command_missing", message);
 }

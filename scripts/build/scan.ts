@@ -10,7 +10,6 @@ import { byteOrder } from "../../src/skill/path.ts";
 import { CommandError, EXIT } from "../command.ts";
 import { CONFIG_FILE } from "../config.ts";
 import { faultIn } from "../position-in.ts";
-import { commandName, isChosen } from "./commands.ts";
 import { isWithin, outsideTarget, readFolder, realPath, refusalOf } from "./file-system.ts";
 import { isSkillRoot, skillFileOf } from "./is-skill.ts";
 import {
@@ -22,8 +21,9 @@ import {
   readIgnore,
 } from "./list-files.ts";
 import { placed } from "./namespace.ts";
-import { commandPlaces, type DeclaredPlugins, PLUGIN_FOLDER, readPlugins, unreadableIn } from "./plugins.ts";
-import { type CommandChoice, isState, type RootContext, type SkillFolder } from "./skill-folder.ts";
+import { type DeclaredPlugins, PLUGIN_FOLDER, readPlugins, type Single, unreadableIn } from "./plugins.ts";
+import { agentName, isChosen, SinglePlaces, singleName, wantedKinds } from "./singles.ts";
+import { isState, type RootContext, type SingleChoices, type SkillFolder } from "./skill-folder.ts";
 
 /** The most folders below a root that are searched for skills. */
 const MAX_FOLDERS = 50_000;
@@ -36,7 +36,7 @@ export interface RootScan {
 }
 
 /** Examines a root and its project: where links may lead, and the `.hullignore` of both. */
-export function inspectRoot(root: string, project: string, commands: CommandChoice = false): RootContext {
+export function inspectRoot(root: string, project: string, singles: SingleChoices = {}): RootContext {
   const boundary = [project, root].map((path) => realPath(path) ?? path);
   const levels: IgnoreLevel[] = [];
   for (const location of new Set([project, root])) {
@@ -48,12 +48,12 @@ export function inspectRoot(root: string, project: string, commands: CommandChoi
     declared.unshift(readPlugins(above));
     if (above === project || above === dirname(above)) break;
   }
-  return { root, boundary, levels, declared, commands };
+  return { root, boundary, levels, declared, singles };
 }
 
 /**
  * The skills of a root, byte-sorted: each folder with SKILL.md, itself included, that is not inside another skill, or
- * that a plugin declares although it is; then the wanted commands. Throws `CommandError` (exit 3) for a missing root, and
+ * that a plugin declares although it is; then the wanted commands and agents. Throws `CommandError` (exit 3) for a missing root, and
  * the system's error for one that cannot be read.
  */
 export function findSkills(rootContext: RootContext): RootScan {
@@ -135,11 +135,9 @@ class Search {
   readonly #found: SkillFolder[] = [];
   /** Targets of links in the root. */
   readonly #linked: SkillFolder[] = [];
-  readonly #commands: SkillFolder[] = [];
-  /** Files and folders in which plugins have commands, and whether one of them lists it. */
-  readonly #commandPlaces = new Map<string, boolean>();
-  /** Folders of plugins that list their commands: the usual folder does not count there. */
-  readonly #listing = new Set<string>();
+  readonly #singles: SkillFolder[] = [];
+  /** Where those that the project serves may be. */
+  readonly #singlePlaces: ReadonlyMap<Single, SinglePlaces>;
   readonly #refused: RootScan["refused"] = [];
   readonly #diagnostics: Diagnostic[] = [];
   /** Real paths of the root, and of the folders that links added to the search. */
@@ -149,6 +147,7 @@ class Search {
   constructor(context: RootContext) {
     this.#context = context;
     this.#locations = [realPath(context.root) ?? context.root];
+    this.#singlePlaces = new Map(wantedKinds(context.singles).map((kind) => [kind, new SinglePlaces(kind)]));
     for (const declared of context.declared) this.#addPlugins(declared);
   }
 
@@ -164,8 +163,8 @@ class Search {
       folders
         .sort((a, b) => Number(isHidden(a)) - Number(isHidden(b)) || byteOrder(a.within, b.within))
         .map((folder) => placed(folder, this.#declared));
-    const { commands } = this.#context;
-    const chosen = ordered(this.#commands).filter((command) => isChosen(commands, command));
+    const { singles } = this.#context;
+    const chosen = ordered(this.#singles).filter((folder) => isChosen(singles, folder));
     const skills = [...ordered([...this.#found, ...others]), ...chosen];
     return { skills, refused: this.#refused, diagnostics: this.#diagnostics };
   }
@@ -186,7 +185,7 @@ class Search {
   }
 
   #visit(entries: readonly Dirent[], here: Searched): void {
-    if (this.#context.commands !== false) this.#noteCommands(entries, here);
+    if (this.#singlePlaces.size > 0) this.#noteSingles(entries, here);
     for (const entry of entries.toSorted((a, b) => byteOrder(a.name, b.name))) {
       if (!this.#isSearched(entry, here)) continue;
       if (this.#folders++ >= MAX_FOLDERS) return;
@@ -194,27 +193,20 @@ class Search {
     }
   }
 
-  /** Adds the commands among the files of a folder. */
-  #noteCommands(entries: readonly Dirent[], here: Searched): void {
+  /** Adds the commands and agents among the files of a folder. */
+  #noteSingles(entries: readonly Dirent[], here: Searched): void {
     const { root } = this.#context;
     for (const entry of entries) {
-      const name = entry.isDirectory() ? null : commandName(entry.name);
-      if (name === null) continue;
+      const ofFile = entry.isDirectory() ? null : singleName(entry.name);
+      if (ofFile === null) continue;
       const file = here.prefix + entry.name;
       const path = join(root, file);
-      if (this.#isCommand(path) && !this.#isIgnored(file, false, here))
-        this.#commands.push({ root, path, name, within: file, file, configured: false, command: true });
+      const [single] = Array.from(this.#singlePlaces).find(([, places]) => places.holds(path)) ?? [];
+      if (single === undefined || this.#isIgnored(file, false, here)) continue;
+      const name = single === "agents" ? agentName(path, ofFile) : ofFile;
+      if (name !== null)
+        this.#singles.push({ root, path, name, within: file, file, configured: false, single });
     }
-  }
-
-  /** Whether a file is in a place of commands. */
-  #isCommand(path: string): boolean {
-    if (/[/\\]\.claude[/\\]commands[/\\]/.test(path)) return true;
-    for (let place = path; place !== dirname(place); place = dirname(place)) {
-      const isListed = this.#commandPlaces.get(place);
-      if (isListed === true || (isListed === false && !this.#listing.has(dirname(place)))) return true;
-    }
-    return false;
   }
 
   #isIgnored(within: string, isFolder: boolean, { ignores }: Searched): boolean {
@@ -309,14 +301,8 @@ class Search {
   #addPlugins(declared: DeclaredPlugins): void {
     this.#declared.push(declared);
     this.#places.push(...declared.plugins.flatMap(({ places }) => places));
-    for (const plugin of this.#context.commands === false ? [] : declared.plugins) {
-      const isListed = plugin.commands !== null;
-      if (isListed) this.#listing.add(plugin.path);
-      for (const place of commandPlaces(plugin)) {
-        this.#places.push(place);
-        this.#commandPlaces.set(place, isListed || this.#commandPlaces.get(place) === true);
-      }
-    }
+    for (const places of this.#singlePlaces.values())
+      this.#places.push(...declared.plugins.flatMap((plugin) => places.add(plugin)));
     this.#unsure.push(...unreadableIn(declared));
   }
 

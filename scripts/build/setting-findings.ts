@@ -11,7 +11,8 @@ import { hullToolName, SUB_AGENT, toolsNamed, WORKSPACE_TOOLS } from "../../src/
 import type { Position } from "../../src/skill/tree.ts";
 import { addressFault } from "../../src/tool/mcp/address.ts";
 import type { HullConfig } from "../config.ts";
-import { namesCommand } from "./commands.ts";
+import { SINGLES } from "./plugins.ts";
+import { namesSingle, wordFor } from "./singles.ts";
 import type { BuiltSkill } from "./skill.ts";
 import type { SkillFolder } from "./skill-folder.ts";
 
@@ -44,8 +45,8 @@ interface Around {
   /** Whether the build knows all providers: not if their file is in KV. */
   all: boolean;
   broken: readonly string[];
-  /** The commands among the skills. */
-  commands: readonly SkillFolder[];
+  /** The commands and agents among the skills. */
+  singles: readonly SkillFolder[];
   whole: boolean;
   placeOf: PlaceOf;
 }
@@ -64,7 +65,7 @@ const noSkill = (name: string) => `No skill has the slug ${name}.`;
 export function settingFindings(
   config: HullConfig,
   skills: readonly Pick<BuiltSkill, "card" | "manifest" | "tools">[],
-  { registry, retired, all, broken, commands, whole, placeOf }: Around,
+  { registry, retired, all, broken, singles, whole, placeOf }: Around,
 ): Diagnostic[] {
   const slugs = skills.map(({ card }) => card.slug);
   const ofSkills = { has: (name: string) => slugs.includes(name) || broken.includes(name), known: slugs };
@@ -82,13 +83,16 @@ export function settingFindings(
       ...ofSkills,
       lacks: (name) => `${noSkill(name)} For an uploaded skill, write <tenant>/<slug>.`,
     },
-    {
-      path: "commands",
-      names: typeof config.commands === "boolean" ? [] : config.commands,
-      has: (glob) => commands.some((command) => namesCommand(glob, command)),
-      known: [],
-      lacks: (glob) => `No command of a plugin has the name ${glob}.`,
-    },
+    ...SINGLES.map((kind): Names => {
+      const { [kind]: choice } = config;
+      return {
+        path: kind,
+        names: typeof choice === "boolean" ? [] : choice,
+        has: (glob) => singles.some((folder) => folder.single === kind && namesSingle(glob, folder)),
+        known: [],
+        lacks: (glob) => `No ${wordFor(kind)} of a plugin has the name ${glob}.`,
+      };
+    }),
   ];
   const faults = [
     ...(whole ? named.flatMap(unknownNames) : []),

@@ -95,9 +95,10 @@ export function locationOf(
   folder: SkillFolder,
   shared: SharedFolder | null,
 ): Pick<RecordExtras, "plugin" | "namespace" | "wants_workspace_tools"> {
-  const { plugin, namespace, command } = folder;
-  // The files for which it is made are those of a project, not its own.
-  const location = present({ namespace, wants_workspace_tools: command });
+  const { plugin, namespace, single } = folder;
+  // The files for which a command is made are those of a project, not its own.
+  const wants_workspace_tools = single === "commands" ? (true as const) : undefined;
+  const location = present({ namespace, wants_workspace_tools });
   if (plugin === undefined) return location;
   const { name, servers } = plugin;
   const further = { mcp_servers: servers.map((server) => server.name), folder: shared && inRecord(shared) };
@@ -141,14 +142,14 @@ export function linksToPlugin(
   project: string,
   plugins: PluginFolders,
 ): { targets: string[]; sought: string[] } {
-  const { plugin, file, command } = folder;
+  const { plugin, file, single } = folder;
   const { path: own } = folderOf(folder);
   if (plugin === undefined) return { targets: [], sought: [] };
   const skill = withinPlugin(folder);
   const text = posix.join(skill, basename(file));
-  // Only its text belongs to a command, and nothing else of its folder.
+  // Only its text belongs to a command or agent, and nothing else of its folder.
   const outOf = (path: string): string | null => {
-    if (command === undefined) return pluginPath(path, skill);
+    if (single === undefined) return pluginPath(path, skill);
     const inside = insidePath(posix.join(skill, path));
     return inside === text ? null : inside;
   };

@@ -2,21 +2,21 @@
 import type { Dirent, Stats } from "node:fs";
 import { dirname } from "node:path";
 import type { IgnoreLevel } from "../../src/skill/ignore.ts";
-import type { DeclaredPlugins, Plugin } from "./plugins.ts";
+import type { DeclaredPlugins, Plugin, Single } from "./plugins.ts";
 
 export interface SkillFolder {
   /** Absolute. */
   root: string;
-  /** Absolute; of a command, its file. */
+  /** Absolute; of a command or an agent, its file. */
   path: string;
-  /** Folder name, or that of the command. */
+  /** Folder name, or that of the command or agent. */
   name: string;
   /** Relative to the root, `/` as separator; `""`: the root itself is the skill. */
   within: string;
-  /** SKILL.md under its own name, or the file of the command, relative to the root. */
+  /** SKILL.md under its own name, or the file of the command or agent, relative to the root. */
   file: string;
-  /** It is no folder, but a command of Claude Code: one file (`commands.ts`). */
-  command?: true;
+  /** It is no folder, but a command or an agent of Claude Code: one file (`singles.ts`). */
+  single?: Single;
   /** Whether it has a hull.toml next to its SKILL.md. */
   configured: boolean;
   /**
@@ -24,7 +24,7 @@ export interface SkillFolder {
    * neither.
    */
   namespace?: string;
-  /** The folders in its plugin that lead to it, if it is not in the plugin's folder `skills`. */
+  /** The folders in its plugin that lead to it, if it is not in the plugin's folder `skills`; always those of an agent. */
   pluginFolders?: string;
   /** Its plugin. */
   plugin?: Plugin;
@@ -37,15 +37,15 @@ export interface SkillFolder {
 }
 
 /** The folder with the skill's files: absolute, and relative to the root. */
-export const folderOf = ({ command, path, within }: SkillFolder): Pick<SkillFolder, "path" | "within"> =>
-  command === undefined
+export const folderOf = ({ single, path, within }: SkillFolder): Pick<SkillFolder, "path" | "within"> =>
+  single === undefined
     ? { path, within }
     : { path: dirname(path), within: within.slice(0, Math.max(0, within.lastIndexOf("/"))) };
 
-/** The name of a skill and the path of its SKILL.md, for findings: for a command, of the one that the build makes. */
-export const placeOf = ({ name, file, command }: SkillFolder): { folder: string; file: string } => ({
+/** The name of a skill and the path of its SKILL.md, for findings: of one file, that which the build makes. */
+export const placeOf = ({ name, file, single }: SkillFolder): { folder: string; file: string } => ({
   folder: name,
-  file: command === undefined ? file : `${file.slice(0, file.lastIndexOf("/") + 1)}SKILL.md`,
+  file: single === undefined ? file : `${file.slice(0, file.lastIndexOf("/") + 1)}SKILL.md`,
 });
 
 export interface FoundFile {
@@ -57,8 +57,8 @@ export interface FoundFile {
   link?: string;
 }
 
-/** The commands that a project serves: all, none, or those that one of these globs names. */
-export type CommandChoice = boolean | readonly string[];
+/** The commands and agents that a project serves: all, none (also if absent), or those that one of these globs names. */
+export type SingleChoices = { readonly [kind in Single]?: boolean | readonly string[] };
 
 /** The common facts of all skills of a root. */
 export interface RootContext {
@@ -70,8 +70,8 @@ export interface RootContext {
   levels: readonly IgnoreLevel[];
   /** Plugins that contain the root, or that are declared above it in the project. */
   declared: readonly DeclaredPlugins[];
-  /** The commands to search for. */
-  commands: CommandChoice;
+  /** The commands and agents to search for. */
+  singles: SingleChoices;
 }
 
 /**

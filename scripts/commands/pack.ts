@@ -18,7 +18,7 @@ export const command = defineCommand({
   usage: `
 Usage: hull pack <dir> [--out DIR]
 
-  dir        the folder of the skill, which holds its SKILL.md, or the file of a plugin's command
+  dir        the folder of the skill, which holds its SKILL.md, or the file of a plugin's command or agent
   --out DIR  where to write <name>.skill (default: the current folder)
 
 The file is a zip of the folder, the same bytes on every machine. It leaves out the files that hull build never bundles, those

@@ -41,8 +41,9 @@ of any file needs a new signature. Like hull validate, this command runs a skill
     }
     const root = resolve(given);
     const skill = await skillAt(root);
-    if (skill.folder.command !== undefined) {
-      const message = `${root} is a command of a plugin, which has no place for a signature.`;
+    const { single } = skill.folder;
+    if (single !== undefined) {
+      const message = `${root} is one of the ${single} of a plugin, and has no place for a signature.`;
       const hint = "Make a skill of it with hull pack, and sign the folder in that file.";
       throw usageError("not_a_folder", message, hint);
     }

@@ -17,7 +17,7 @@ export const command = defineCommand({
   usage: `
 Usage: hull upload <dir> [--url URL] [--key KEY] [--json]
 
-  dir        the folder of the skill, which holds its SKILL.md, or the file of a plugin's command
+  dir        the folder of the skill, which holds its SKILL.md, or the file of a plugin's command or agent
   --url URL  the Hull to upload to, e.g. https://hull.example.workers.dev (default: $HULL_URL, then the hull dev of this project)
   --key KEY  an API key with the scope publish (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
   --json     print the server's answer, with all findings in warnings; {diagnostics} if the skill has errors

@@ -4,13 +4,13 @@ import { basename, dirname, join, relative, resolve } from "node:path";
 import { counted } from "../../src/plural.ts";
 import type { Diagnostic, JsonObject } from "../../src/skill/manifest.ts";
 import { buildRoots } from "../build/build.ts";
-import { commandName } from "../build/commands.ts";
 import { printDiagnostics } from "../build/print.ts";
 import { type RootedDiagnostic, scanRoots } from "../build/roots.ts";
 import { PluginFolders } from "../build/shared-folder.ts";
+import { singleName } from "../build/singles.ts";
 import { CommandError, defineCommand, EXIT, SWITCH, usageError, VALUE } from "../command.ts";
 import { imageOf, needsWarnings, skillNeeds } from "../needs/skills.ts";
-import { buildOptionsOf, openCommand, openProject, type Project } from "../project.ts";
+import { buildOptionsOf, openProject, openSingle, type Project } from "../project.ts";
 import { checkPrograms } from "../validate/programs.ts";
 import { checkPython } from "../validate/python.ts";
 import { lint, locateFindings, type ParsedFolder, parseFolder } from "../validate/validate-skill.ts";
@@ -24,7 +24,7 @@ export const command = defineCommand({
   usage: `
 Usage: hull validate [path…] [--profile strict|lenient] [--strict] [--runner] [--json]
 
-  path         a project, a folder of skills, a skill, its SKILL.md, or a command of a plugin (default: the current folder)
+  path         a project, a folder of skills, a skill, its SKILL.md, or a command or agent of a plugin (default: the current folder)
   --profile P  check only the Agent Skills format: strict, as its own validator; lenient, whatever can be loaded
   --strict     warnings are errors
   --runner     also check that the programs of scripts and tools exist on this machine
@@ -73,7 +73,7 @@ function readProfile(given: string | undefined): Profile | null {
   throw usageError("bad_profile", `--profile is ${PROFILES.join(" or ")}, not ${given}.`);
 }
 
-/** The project of a path: of a folder, of that of a SKILL.md, or of a command. */
+/** The project of a path: of a folder, of that of a SKILL.md, or of a command or agent. */
 async function projectOf(path: string): Promise<Project> {
   const stats = await stat(path).catch(() => null);
   if (stats === null)
@@ -81,10 +81,10 @@ async function projectOf(path: string): Promise<Project> {
   const name = basename(path).toLowerCase();
   if (stats.isDirectory() || name === "skill.md")
     return openProject(stats.isDirectory() ? path : dirname(path), [], true);
-  if (commandName(name) !== null) return openCommand(resolve(path));
+  if (singleName(name) !== null) return openSingle(resolve(path));
   throw usageError(
     "not_a_skill",
-    `${resolve(path)} is neither a folder, a SKILL.md nor a command of a plugin.`,
+    `${resolve(path)} is neither a folder, a SKILL.md, nor a command or agent of a plugin.`,
   );
 }
 
@@ -108,7 +108,7 @@ async function checkServed(project: Project, runner: boolean): Promise<Checked> 
   const served = new Set(skills.map(({ folder }) => folder));
   const folders: ParsedFolder[] = [];
   const plugins = new PluginFolders();
-  for (const { root, rootContext, scan } of scanRoots(roots, dir, config.commands).scans) {
+  for (const { root, rootContext, scan } of scanRoots(roots, dir, config).scans) {
     for (const folder of scan.skills) {
       const one = await parseFolder(folder, rootContext, config.signatures);
       folders.push(one);
@@ -125,7 +125,7 @@ async function checkServed(project: Project, runner: boolean): Promise<Checked> 
 
 /** Checks the rules of the Agent Skills format alone. */
 async function checkFormat({ roots, dir, config }: Project, profile: Profile): Promise<Checked> {
-  const { scans, diagnostics } = scanRoots(roots, dir, config.commands);
+  const { scans, diagnostics } = scanRoots(roots, dir, config);
   const folders: ParsedFolder[] = [];
   const valid = new Set<string>();
   for (const { root, rootContext, scan } of scans) {

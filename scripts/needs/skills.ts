@@ -35,7 +35,7 @@ export async function skillNeeds(project: Project, skills: readonly BuiltSkill[]
   const bySlug = new Map(
     skills.filter(({ card }) => card.workspaceTools).map((skill) => [skill.folder, skill]),
   );
-  const { scans } = scanRoots(project.roots, project.dir, project.config.commands);
+  const { scans } = scanRoots(project.roots, project.dir, project.config);
   const read = scans.flatMap(({ root, rootContext, scan }) =>
     scan.skills.flatMap((folder) => {
       const skill = bySlug.get(folder.path);

@@ -43,7 +43,7 @@ async function lastPublished(
   built: readonly BuiltSkill[],
   registry: RegistryClient,
 ): Promise<Map<string, BuiltSkill>> {
-  const { scans } = scanRoots(roots, dir, config.commands);
+  const { scans } = scanRoots(roots, dir, config);
   const folders = scans.flatMap(({ scan }) => [...scan.skills, ...scan.refused.map(({ folder }) => folder)]);
   const whole = new Set(built.map(({ folder }) => folder));
   const taken = new Set(built.map(({ card: { slug } }) => slug));

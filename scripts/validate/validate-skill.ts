@@ -124,9 +124,10 @@ export function lint(
   const warning = { level: "warning" as const, skill: folder.name };
   const found: Diagnostic[] = [];
   if (record !== undefined) {
-    const { serving, positions } = parseManifest(text, placeOf(folder));
+    const { serving, positions, manifest } = parseManifest(text, placeOf(folder));
     // The rules are for Agent Skills: a skill with fields of Hull is none, and people know when to call a command.
-    for (const rule of serving || folder.command ? [] : lintDescription(record.description))
+    const isAgent = manifest?.activation?.context === "agent";
+    for (const rule of serving || isAgent || folder.single ? [] : lintDescription(record.description))
       found.push({ ...warning, file, ...positions.get(rule.field), ...rule });
     const paths = files.map(({ path }) => path);
     for (const { what, offset } of lackingReferences(folder, record.body, paths, project, plugins)) {

@@ -1,4 +1,4 @@
-/** Commands of Claude Code as skills: called over HTTP, by `/name` in a session, and changed while `hull dev` runs. */
+/** Commands and agents of Claude Code as skills: called over HTTP, by `/name` in a session, and changed while `hull dev` runs. */
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -11,13 +11,15 @@ const hull = await sharedHull({
   env: { ANTHROPIC_API_KEY: "sk-ant-e2e-key", ANTHROPIC_BASE_URL: fake.url },
   ownRoots: true,
   project: {
-    "hull.toml": "commands = true\n",
+    "hull.toml": "commands = true\nagents = true\n",
     ".claude-plugin/plugin.json": '{"name": "kit"}',
     ".claude/commands/greet.md": "Greet $ARGUMENTS.\n",
     "commands/fix.md":
       "---\ndescription: Fixes an issue\nargument-hint: <issue> <branch>\narguments: issue branch\nallowed-tools: Bash(echo:*)\n---\n" +
       "Fix $issue on $1, known as !`echo [$ARGUMENTS]`. Follow [the steps](steps/one.md).\n",
     "commands/steps/one.md": "First, look.\n",
+    "agents/fix.md":
+      "---\nname: fix\ndescription: |\n  Fixes. <example>user: Fix it</example>\ntools: Read, WebFetch\ncontext: fork\n---\nYou fix. Follow [the steps](../commands/steps/one.md).\n",
   },
   skills: { "plain/SKILL.md": "---\nname: plain\ndescription: Plain\n---\nPlain.\n" },
 });
@@ -27,7 +29,7 @@ const slugs = async (): Promise<string[]> =>
   (await json<{ slug: string }[]>(await hull.call("/skills"))).map(({ slug }) => slug);
 
 test("a call of a command fills its input in, and the model reads the files to which it links", async () => {
-  expect(await slugs()).toEqual(["fix", "greet", "one", "plain"]);
+  expect(await slugs()).toEqual(["fix", "greet", "kit-agents--fix", "one", "plain"]);
   fake.script([
     ({ body }) => {
       const [, base = ""] = /Base directory for this skill: ([^\\"]+)/.exec(JSON.stringify(body)) ?? [];
@@ -42,6 +44,25 @@ test("a call of a command fills its input in, and the model reads the files to w
   expect(sent().split("First, look.").length - 1).toBe(2);
   await (await hull.call("/skills/greet", "Ada")).text();
   expect(sent()).toContain("Greet Ada.");
+});
+
+test("a call of an agent runs its text, without the workspace tools that it does not name", async () => {
+  const card = await json<Record<string, unknown>>(await hull.call("/skills/kit-agents--fix/card"));
+  expect(card).toMatchObject({ name: "fix", agent: true, workspaceTools: true, namespace: "kit" });
+  fake.script([
+    ({ body }) => {
+      const [, base = ""] = /Base directory for this skill: ([^\\"]+)/.exec(JSON.stringify(body)) ?? [];
+      const file_path = `${base}/../commands/steps/one.md`;
+      return { tool_calls: [{ name: "Read", arguments: { file_path } }] };
+    },
+    { text: "Fixed." },
+  ]);
+  const answer = await hull.call("/skills/kit-agents--fix", "Fix it");
+  expect([answer.status, await answer.text()]).toEqual([200, "Fixed."]);
+  expect(sent()).toContain("You fix. Follow");
+  expect(sent()).toContain("First, look.");
+  const { tools } = JSON.parse(sent());
+  expect(tools.map(({ name }: { name: string }) => name)).toEqual(["Read", "read_skill_resource"]);
 });
 
 test("a person calls a command in a session by /name and by /plugin:name", async () => {

@@ -18,6 +18,7 @@ test("hull.toml: defaults and given values", async () => {
   expect(await loadConfig(folder())).toEqual({
     skills: null,
     commands: false,
+    agents: false,
     name: null,
     port: 3000,
     host: "127.0.0.1",
