@@ -27,12 +27,13 @@ export function agentsIn(
   return named.slice(0, MAX_AGENTS).map(({ slug }) => slug);
 }
 
-/** Whether a skill names an agent: one of its own plugin by its name, any agent as `plugin:name`. */
+/** Whether a skill names an agent: one of its own plugin by its name, any agent as `plugin:name` or `plugin-name`. */
 function isNamedIn(record: SkillRecord, { slug, name, namespace }: Card): boolean {
   const { manifest, body } = record;
   if (slug === manifest.slug) return false;
   const words = wordsOf(record);
-  if (namespace !== undefined && words.has(`${namespace}:${name}`)) return true;
+  if (namespace !== undefined && [":", "-"].some((sign) => words.has(`${namespace}${sign}${name}`)))
+    return true;
   if (namespace !== record.namespace || !words.has(name)) return false;
   return /[-_]/.test(name) || manifest.activation?.agent === name || isMarked(body, name);
 }
@@ -66,9 +67,19 @@ export function agentOf(
   return records.find((one) => isAgent(one) && one.manifest.name === name && one.namespace === home);
 }
 
-/** Whether a skill says that its model hands work to others. Uploads do not decide what a run may spend. */
-export const wantsSubAgents = ({ manifest, uploaded_by }: SkillRecord): boolean =>
-  uploaded_by === undefined &&
-  allowedTools([...(manifest.allowed_tools ?? []), ...(manifest.tool_scope ?? [])]).some(
-    ({ tool }) => tool === SUB_AGENT,
-  );
+/** How texts say that the model hands work to others. */
+const DELEGATION =
+  /\bsubagent_type\b|\b(?:Task|Agent) tool\b|\b(?:launch|spawn|dispatch)\w*[^.\n]{0,40}\b(?:sub-?)?agents?\b/i;
+
+/**
+ * Whether a skill says, in its text or by the tools that it names, that its model hands work to others. Uploads do not
+ * decide what a run may spend.
+ */
+export const wantsSubAgents = memo(
+  ({ manifest, body, uploaded_by }: SkillRecord): boolean =>
+    uploaded_by === undefined &&
+    (DELEGATION.test(body) ||
+      allowedTools([...(manifest.allowed_tools ?? []), ...(manifest.tool_scope ?? [])]).some(
+        ({ tool }) => tool === SUB_AGENT,
+      )),
+);

@@ -17,6 +17,7 @@ const { hull, fake } = await commonHull({
   "code-critic/rules.md": "No goto.\n",
   ...skill("planner", "context: agent", "You plan."),
   ...skill("prose", "license: MIT", "A planner is a person who plans. No code-critics here."),
+  ...skill("launcher", "license: MIT", "Launch two agents in parallel."),
   ...skill("tasked", "allowed-tools: Task, Read", "Hand it on."),
   ...skill("as-critic", "context: fork\nagent: code-critic", "Judge only what changed in $ARGUMENTS."),
 });
@@ -81,6 +82,7 @@ test("a skill whose text names agents hands work to one, which has its own text 
 test.each([
   ["a text that names no agent", { skill: "prose" }, null],
   ["Task in allowed-tools", { skill: "tasked" }, []],
+  ["a text that speaks of launching agents", { skill: "launcher" }, []],
   ["Task in allowed-tools of a skill that the run may load", { skills: ["tasked"] }, []],
   ["an agent that the request names", { skills: ["planner", "prose"] }, ["planner"]],
   ["sub_agents: false", { skill: "lead", sub_agents: false }, null],

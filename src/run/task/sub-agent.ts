@@ -84,7 +84,7 @@ function childAsked({ call, forked }: PlannedCall, spec: AgentSpec): NamedTask |
   if (typeof task !== "string" || task.trim() === "")
     return "sub_agent needs a task: a string that says what to do.";
   const { agents = [] } = spec;
-  const chosen = textOf(agent) === "" ? undefined : skillCalled(textOf(agent), agents);
+  const chosen = textOf(agent) === "" ? undefined : agentCalled(textOf(agent), agents);
   if (textOf(agent) !== "" && chosen === undefined) return noAgent(textOf(agent), agents);
   const work = chosen === undefined ? { name: "task", task, system: "" } : workOf(chosen, task, spec);
   const system = [work.system, textOf(instructions)].filter((text) => text !== "").join("\n\n");
@@ -100,6 +100,10 @@ function workOf(
   const system = ownInstructions(skill, { session_id, input: task, skills });
   return { name: skill.name, task, system, skill: calledWith(skill, task) };
 }
+
+/** The agent that a name means; one that is served as `plugin--name` also by the name that texts of its plugin use. */
+const agentCalled = (given: string, agents: readonly AgentSkill[]): AgentSkill | undefined =>
+  skillCalled(given, agents) ?? agents.find(({ name }) => name.endsWith(`--${given}`));
 
 function noAgent(given: string, agents: readonly AgentSkill[]): string {
   const known =

@@ -37,6 +37,7 @@ test.each<[body: string, agents: string[]]>([
   ["Task(subagent_type=planner, prompt=x)", ["planner"]],
   ['Task(subagent_type: "planner")', ["planner"]],
   ["Task(subagent_type='Shop:buyer')", ["shop--buyer"]],
+  ['subagent_type="shop-buyer"', ["shop--buyer"]],
   ["Ask shop:code-critic and `buyer`.", ["code-critic", "shop--code-critic"]],
   ["-".repeat(100_000), []],
 ])("a skill without a plugin that says %j", async (body, agents) => {
@@ -74,9 +75,15 @@ test("an agent does not come with itself, nor with an upload, whose run may not 
 });
 
 test.each([
-  ["allowed-tools: Bash, Agent(code-critic)", true],
-  ["tool_scope: [Read, task]", true],
-  ["allowed-tools: TaskCreate, TodoWrite", false],
-])("%s wants sub-agents: %s", async (fields, wants) => {
-  expect(wantsSubAgents((await made("lead", { fields })).record)).toBe(wants);
+  ["allowed-tools: Bash, Agent(code-critic)", "Text.", true],
+  ["tool_scope: [Read, task]", "Text.", true],
+  ["allowed-tools: TaskCreate, TodoWrite", "A task is done by an agent.", false],
+  ["license: MIT", "1. Launch a haiku agent to look at the diff.", true],
+  ["license: MIT", "Then dispatch three parallel sub-agents.", true],
+  ["license: MIT", "Use the Task tool.", true],
+  ["license: MIT", 'subagent_type: "general-purpose"', true],
+  ["license: MIT", "Launch the server. Agents may call it.", false],
+  ["license: MIT", "The agent launches.", false],
+])("%s and %j want sub-agents: %s", async (fields, body, wants) => {
+  expect(wantsSubAgents((await made("lead", { fields, body })).record)).toBe(wants);
 });
