@@ -2,6 +2,7 @@
 
 import { memo } from "../memo.ts";
 import type { Card, SkillRecord } from "./manifest.ts";
+import { byteOrder } from "./path.ts";
 import { slugify } from "./slug.ts";
 import { allowedTools, SUB_AGENT } from "./tool-names.ts";
 
@@ -10,21 +11,26 @@ const MAX_AGENTS = 50;
 
 export const isAgent = ({ manifest }: SkillRecord): boolean => manifest.activation?.context === "agent";
 
-const agentsOf = memo(({ cards }: { readonly cards: readonly Card[] }): readonly Card[] =>
-  cards.filter(({ agent }) => agent === true),
-);
+interface Cards {
+  readonly cards: readonly Card[];
+}
+
+/** The slugs of the agents that one skill's text names. A run may have a thousand skills. */
+const namedBy = memo(({ cards }: Cards) => {
+  const agents = cards.filter(({ agent }) => agent === true);
+  return memo((record: SkillRecord): readonly string[] =>
+    agents.filter((agent) => isNamedIn(record, agent)).map(({ slug }) => slug),
+  );
+});
 
 /**
  * The slugs of the agents in a catalog that the texts of these skills name, sorted. An upload brings no agents: they may
  * have tools that it may not have.
  */
-export function agentsIn(
-  catalog: { readonly cards: readonly Card[] },
-  records: readonly SkillRecord[],
-): string[] {
+export function agentsIn(catalog: Cards, records: readonly SkillRecord[]): string[] {
   const trusted = records.filter(({ uploaded_by }) => uploaded_by === undefined);
-  const named = agentsOf(catalog).filter((agent) => trusted.some((record) => isNamedIn(record, agent)));
-  return named.slice(0, MAX_AGENTS).map(({ slug }) => slug);
+  const named = new Set(trusted.flatMap(namedBy(catalog)));
+  return [...named].sort(byteOrder).slice(0, MAX_AGENTS);
 }
 
 /** Whether a skill names an agent: one of its own plugin by its name, any agent as `plugin:name` or `plugin-name`. */

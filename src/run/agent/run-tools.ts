@@ -88,8 +88,9 @@ export async function collectTools(context: RunContext, sources: ToolSources): P
     served,
   });
   checkTools(tools, { answers, daemon: options.daemon === true, hosted: settings.host !== undefined });
+  const naming = records.filter(({ manifest }) => manifest.activation?.agent !== undefined);
   const skills = [...listed.skills, ...named.map((skill) => namedSkill(context, skill))].map((skill) => {
-    const record = records.find(({ manifest }) => manifest.slug === skill.name);
+    const record = naming.find(({ manifest }) => manifest.slug === skill.name);
     return record === undefined ? skill : workingAs(skill, record, agents, records);
   });
   const taken = [

@@ -47,7 +47,7 @@ test.each<[body: string, agents: string[]]>([
 
 test("a skill names agents of its own plugin, and the one as which it works", async () => {
   const ofShop = await made("lead", { body: "Ask code-critic and the `buyer`.", namespace: "shop" });
-  expect(agentsIn({ cards }, [ofShop.record])).toEqual(["shop--code-critic", "shop--buyer"]);
+  expect(agentsIn({ cards }, [ofShop.record])).toEqual(["shop--buyer", "shop--code-critic"]);
   const records = AGENTS.map(({ record }) => record);
   for (const [agent, slug, namespace] of [
     ["planner", "planner"],
