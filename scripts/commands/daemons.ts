@@ -110,6 +110,7 @@ function shown(json: boolean, daemon: ShownDaemon): number {
     ["status", `${daemon.status}, ${daemon.daemon_state}`],
     ["error", error === undefined ? "" : `${error.detail} [${error.code}]`],
     ["iterations", String(daemon.total_iterations ?? "")],
+    ["resumes at", daemon.resumes_at ?? ""],
     ["next wake", daemon.next_wake_at ?? ""],
     ["last wake", last_wake === null ? "" : `${last_wake.reason}, ${last_wake.at}`],
     ["ended by", daemon.wake_budget_reached === null ? "" : `its wake_budget: ${daemon.wake_budget_reached}`],

@@ -411,6 +411,10 @@ const DAEMONS = {
   wake_budget: { text: "[Limits of one wake](daemons.md#what-it-may-use)." },
   persist_path: { text: "The file of the session that holds its snapshot." },
   resume_path: { text: "A snapshot that it continues." },
+  resume_after_ms: {
+    text: "How long Hull waits after a failure that may pass before it [resumes the daemon](daemons.md#outages); after each further failure in a row, twice as long.",
+    otherwise: "somebody has to resume it",
+  },
 } as const satisfies Texts<RunOption>;
 
 const RUN_TEXTS: { readonly [name in RunOption]-?: OptionText } = {

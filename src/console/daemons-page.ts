@@ -47,14 +47,15 @@ ${facts([
   status === "running"
     ? ["Next wake", shown.next_wake_at === null ? "when something comes" : when(shown.next_wake_at)]
     : null,
+  shown.resumes_at === null ? null : ["Next attempt", when(shown.resumes_at)],
   ["Last wake", last_wake === null ? "none" : html`${last_wake.reason}, ${when(last_wake.at)}`],
   ["Queue", `${count(pending_event_count)} of ${count(event_queue_capacity)} events wait`],
   ["Model calls", count(shown.total_iterations)],
   ["Session", html`<a href="/console/sessions/${session}">${session}</a>`],
   ["Run", html`<a href="/console/runs/${shown.run_id}">${shown.run_id}</a>`],
 ])}</div>
-${status === "running" ? form(api, `/console/daemons/${id}/send`, html`<label for="event">Send an event, JSON or text</label><textarea id="event" name="event" dir="auto" required></textarea><p><button class="main">Send</button></p>`) : ""}
-<p>${status === "running" ? html`${button(api, id, "wake", "Wake")} ${button(api, id, "stop", "Stop")}` : button(api, id, "resume", "Start it again")}</p>
+${status === "running" || shown.resumes_at !== null ? form(api, `/console/daemons/${id}/send`, html`<label for="event">Send an event, JSON or text</label><textarea id="event" name="event" dir="auto" required></textarea><p><button class="main">Send</button></p>`) : ""}
+<p>${status === "running" ? html`${button(api, id, "wake", "Wake")} ${button(api, id, "stop", "Stop")}` : button(api, id, "resume", "Start it again")}${shown.resumes_at === null ? "" : button(api, id, "stop", "Stop")}</p>
 ${pending_events.length === 0 ? "" : html`<h2>Events that wait</h2><pre tabindex="0">${pretty(pending_events)}</pre>`}
 ${wakes.data.length === 0 ? "" : html`<h2>Wakes</h2>${wakeTable(wakes.data)}`}
 ${nextPage(api, wakes.next_cursor)}
@@ -86,8 +87,11 @@ function whySleeping({
   pending_wakes,
   wake_budget_reached,
   next_wake_at,
+  resumes_at,
 }: DaemonSnapshot): string {
   if (status === "stopped") return "Somebody stopped it. Nothing wakes it until somebody starts it again.";
+  if (resumes_at !== null)
+    return "It failed. Hull starts it again by itself, and keeps its events until then.";
   if (status === "failed") return "It failed. Nothing wakes it until somebody starts it again.";
   if (daemon_state !== "idle") return "It is at work.";
   if (pending_wakes.length > 0) return `It is about to wake: ${pending_wakes.join(", ")}.`;

@@ -57,7 +57,9 @@ export class Session implements SessionLifecycle {
     this.conversation = conversation;
     const { background, log, listing } = conversation;
     this.unlisted = new UnlistedSession({ ...given, background, log, listing });
-    this.daemon = new Daemon(conversation, storage);
+    this.daemon = new Daemon(conversation, storage, (input, caller) =>
+      this.dispatcher.outcome({ caller, type: "restart", input }),
+    );
     this.#snapshots = new SnapshotWriter(conversation, this.daemon);
     this.workflow = new Workflow(conversation, storage, (records) => this.task.journalled(records));
     this.delegates = new Delegates(conversation, this.workflow);

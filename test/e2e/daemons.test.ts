@@ -75,6 +75,31 @@ test("timers continue by themselves after the Worker was killed, and every event
   await hull.post(`/daemons/${id}/stop`, {});
 });
 
+test("a daemon that waits for the end of an outage is resumed after the Worker was killed", async () => {
+  const mock = [{ text: "ready" }, { error: { category: "overloaded" } }, { text: "one" }, { text: "two" }];
+  const more = { provider: "mock", mock, llm_retries: 0, resume_after_ms: 5000 };
+  const { id } = await json<Daemon>(await hull.post("/daemons", { task: "Watch.", ...more }));
+  await cli("send", id, '{"n": 1}');
+  expect(await when(id, ({ status }) => status === "failed")).toMatchObject({
+    resumes_at: expect.any(String),
+  });
+  await cli("send", id, '{"n": 2}');
+  await killWorker(hull);
+  const back = await when(
+    id,
+    ({ status, queued_event_count }) => status === "running" && queued_event_count === 0,
+  );
+  expect(back?.recorded_messages.map(({ content }) => content)).toEqual([
+    "Watch.",
+    "ready",
+    '{"n":1}',
+    "one",
+    '{"n":2}',
+    "two",
+  ]);
+  await cli("rm", id);
+});
+
 test("the command line lists, wakes, messages, stops and removes; a skill's daemon is there from the start", async () => {
   const listed = JSON.parse(await cli("ls", "--json"));
   const guard = listed.data.find((item: { skill: string | null }) => item.skill === "guard");
@@ -89,6 +114,11 @@ test("the command line lists, wakes, messages, stops and removes; a skill's daem
   expect(refused.output).toContain("daemon_not_running");
   expect(await cli("resume", id)).toMatch(/status +running/);
   expect(await cli("wake", id)).toContain(id);
+  const mock = [{ error: { category: "overloaded" } }];
+  const down = { task: "Watch.", provider: "mock", mock, llm_retries: 0, resume_after_ms: 3_600_000 };
+  const { id: failed } = await json<Daemon>(await hull.post("/daemons", down));
+  await when(failed, ({ status }) => status === "failed");
+  expect(await cli("show", failed)).toMatch(/resumes at +20/);
   expect(await cli("rm", id)).toBe(`Removed ${id}.\n`);
   expect(JSON.parse(await cli("ls", "--json")).data.map((item: Daemon) => item.id)).not.toContain(id);
 });

@@ -284,6 +284,23 @@ describe("the other pages", () => {
     await client.fetch(`/daemons/${id}`, { method: "DELETE" });
   });
 
+  it("a daemon that Hull resumes by itself shows when, and takes events until somebody stops it", async () => {
+    const failing = {
+      mock: [{ error: { category: "overloaded" } }],
+      llm_retries: 0,
+      resume_after_ms: 3_600_000,
+    };
+    const made = await client.post("/daemons", { task: "Wait.", provider: "mock", ...failing });
+    const { id } = await made.json<{ id: string }>();
+    const path = `/console/daemons/${id}`;
+    await expect.poll(async () => (await page(path)).text).toContain("Hull starts it again by itself");
+    expect((await page(path)).text).toContain("<dt>Next attempt</dt>");
+    expect((await page(`${path}/send`, sent({ event: "1" }))).response.status).toBe(303);
+    await page(`${path}/stop`, sent({}));
+    expect((await page(path)).text).toContain("Nothing wakes it until somebody starts it again");
+    await client.fetch(`/daemons/${id}`, { method: "DELETE" });
+  });
+
   it("the reference lists every operation with a curl line, and is searched", async () => {
     const { text } = await page("/docs");
     expect(text).toContain("<code>POST /sessions/{id}/runs</code>");

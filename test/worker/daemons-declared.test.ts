@@ -111,6 +111,17 @@ describe("a skill that declares a daemon", () => {
     expect(await get(id)).toMatchObject({ run_id, status: "running" });
   });
 
+  it("loses it while it waits after a failure, too", async () => {
+    const options =
+      "  options: {resume_after_ms: 3600000, llm_retries: 0, mock: [{error: {category: overloaded}}]}\n";
+    await client.publish({ guard: skill("Guard the ship.", options) });
+    const { id } = (await declared()) ?? {};
+    expect(await until(id, { status: "failed" })).toMatchObject({ resumes_at: expect.any(String) });
+    await expect.poll(declared).toMatchObject({ status: "failed" });
+    await client.publish({ other: mockSkill("other") });
+    expect(await get(id)).toMatchObject({ status: "failed", resumes_at: null });
+  });
+
   it("does not prevent publishing if it cannot be started", async () => {
     await client.publish({ guard: skill("x", "  options: {nonsense: 1}\n"), fine: mockSkill("fine") });
     expect((await client.fetch("/skills/fine/card")).status).toBe(200);
@@ -156,6 +167,22 @@ describe("the sweep", () => {
     const { results } = await env.DB.prepare(query).bind(id).all<{ id: string; check_at: number }>();
     expect(results).toEqual([{ id, check_at: expect.any(Number) }]);
     expect(results[0]?.check_at).toBeGreaterThan(Date.now());
+  });
+
+  it("resumes a failed daemon whose alarm was lost", async () => {
+    const mock = [{ error: { category: "overloaded" } }, { text: "better" }];
+    const more = { provider: "mock", mock, llm_retries: 0, resume_after_ms: 3_600_000 };
+    const spawned = await client.post("/daemons", { task: "x", ...more });
+    const { id } = await spawned.json<{ id: string }>();
+    await until(id, { status: "failed" });
+    const overdue = "UPDATE daemons SET check_at = 1 WHERE id = ? AND check_at IS NOT NULL";
+    const noted = async () => (await env.DB.prepare(overdue).bind(id).run()).meta.changes;
+    await expect.poll(noted).toBe(1);
+    await sweep();
+    expect(await until(id, { daemon_state: "idle" })).toMatchObject({
+      status: "running",
+      total_text: "better",
+    });
   });
 });
 

@@ -110,6 +110,10 @@ export class World {
     return this.#life.session.dispatcher;
   }
 
+  get session(): Session {
+    return this.#life.session;
+  }
+
   get conversation(): Conversation {
     return this.#life.session.conversation;
   }

@@ -527,16 +527,24 @@ it("the result names options that have no effect", async () => {
   };
   const path = await session();
   const skills = [{ name: "a", model: "large", effort: "high" }, { name: "b" }];
-  const idle = { cron: "0 9 * * *", watch_paths: "in", done_sentinel: "DONE", skills };
+  const idle = { cron: "0 9 * * *", watch_paths: "in", resume_after_ms: 1000, done_sentinel: "DONE", skills };
   expect(await told(path, idle)).toEqual(
-    ["cron", "watch_paths", "done_sentinel", "skills.0.model", "skills.0.effort"].map((option) => [
+    ["cron", "watch_paths", "resume_after_ms", "done_sentinel", "skills.0.model", "skills.0.effort"].map(
+      (option) => ["option_ignored", option],
+    ),
+  );
+  const strange = {
+    daemon: true,
+    watch_paths: ["in"],
+    persist_path: "a",
+    resume_after_ms: 1000,
+    skill_match: { strategy: "best" },
+  };
+  expect(await told("", strange)).toEqual(
+    ["watch_paths", "persist_path", "resume_after_ms", "skill_match.strategy"].map((option) => [
       "option_ignored",
       option,
     ]),
-  );
-  const strange = { daemon: true, watch_paths: ["in"], persist_path: "a", skill_match: { strategy: "best" } };
-  expect(await told("", strange)).toEqual(
-    ["watch_paths", "persist_path", "skill_match.strategy"].map((option) => ["option_ignored", option]),
   );
   expect(await told(path, { daemon: true, watch_paths: ["in"], wake_interval_ms: 60_000 })).toEqual([]);
   const tools = [{ name: "task_ledger", description: "Mine.", parameters: {} }];

@@ -468,6 +468,8 @@ export type Daemon = {
   daemon_state: string;
   saved_at: string | null;
   next_wake_at: string | null;
+  /** When Hull resumes the failed daemon; `null`: it does not. */
+  resumes_at: string | null;
   last_wake: {
     reason: "message" | "event" | "resume" | "watch" | "cron" | "timer";
     at: string;
@@ -1242,6 +1244,8 @@ export type RunOptions = CallOptions & {
   persist_path?: string | null;
   /** A snapshot that it continues. */
   resume_path?: string | null;
+  /** How long Hull waits after a failure that may pass before it resumes the daemon; after each further failure in a row, twice as long. */
+  resume_after_ms?: number | null;
   /** A timer wakes it this long after it went idle; `0` means none. */
   wake_interval_ms?: number | null;
   /** A schedule that wakes it, in five fields. */

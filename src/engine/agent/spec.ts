@@ -177,6 +177,10 @@ export interface DaemonOptions {
   idle_watchdog_attempts: number | null;
   persist_path: string | null;
   resume_path: string | null;
+  /** How long Hull waits after a failure that may pass before it resumes the daemon. Absent: a person resumes it. */
+  resume_after_ms?: number;
+  /** How often it failed in a row before this run; absent: it did not, or a person resumed it. */
+  failures?: number;
   /** It continues an earlier run's conversation, and first waits for a wake. */
   begins_idle?: boolean;
   /** Iterations of the run whose snapshot it continues. */

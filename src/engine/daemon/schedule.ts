@@ -18,6 +18,8 @@ export interface Schedule {
 
 /** Waits between the watchdog's checks; the last one repeats. */
 const BACKOFF_MS = [100, 500, 1000, 2000];
+/** The longest wait before a failed daemon is resumed, in ms, unless its first wait is longer. */
+const MOST_RESUME_MS = 3_600_000;
 
 /** The schedule of a daemon that goes idle now. @param cron_at from the previous schedule; `null`: there was none */
 export function idleSchedule(options: DaemonOptions, cron_at: number | null, now: number): Schedule {
@@ -56,6 +58,12 @@ export function afterClockChange(schedule: Schedule, options: DaemonOptions, now
     timer_at: shortened(timer_at, options.wake_interval_ms),
     tick_at: shortened(tick_at, backoff(ticks)),
   };
+}
+
+/** How long a daemon that failed so many times in a row waits for its resumption, in ms; `null`: for a person. */
+export function resumeWait({ resume_after_ms: first }: DaemonOptions, failures: number): number | null {
+  if (first === undefined) return null;
+  return Math.min(first * 2 ** (failures - 1), Math.max(first, MOST_RESUME_MS));
 }
 
 /** The most urgent due wake. */

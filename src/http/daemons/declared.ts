@@ -49,10 +49,9 @@ async function reconcile(context: RunContext, late: boolean): Promise<void> {
   const catalog = await deployment.catalogs.of(tenant, background, 0);
   const own = tenant === DEFAULT_TENANT ? catalog.cards : catalog.uploads;
   const wanted = new Map(own.filter(({ daemon }) => daemon === true).map((card) => [card.slug, card]));
-  for (const { id, skill, status } of await declaredDaemons(context)) {
+  for (const { id, skill } of await declaredDaemons(context)) {
     // This version of Hull cannot know what an unreadable upload declares.
     if (wanted.has(skill) || catalog.unreadable.some(({ slug }) => slug === skill)) continue;
-    if (status !== "running") continue;
     await attempt(context, skill, () => sessionClient(context, id).ask("undeclare", { late }));
   }
   for (const card of wanted.values()) await attempt(context, card.slug, () => declare(context, card, late));

@@ -47,6 +47,7 @@ export function daemonOptions(options: RunOptions, session: string | null): Daem
     idle_watchdog_attempts: options.idle_watchdog_attempts ?? null,
     persist_path: session === null ? null : (options.persist_path ?? null),
     resume_path: options.resume_path ?? null,
+    ...(options.resume_after_ms === undefined ? {} : { resume_after_ms: options.resume_after_ms }),
   };
 }
 

@@ -127,6 +127,7 @@ const OF_RUNS: readonly Row<AskedRun>[] = [
       "idle_watchdog_attempts",
       "persist_path",
       "resume_path",
+      "resume_after_ms",
     ],
     "the run is not a daemon",
     not("daemon"),
@@ -138,6 +139,7 @@ const OF_RUNS: readonly Row<AskedRun>[] = [
     ({ session, given }) => session === null && listOf(given.watch_paths).length > 0,
   ],
   [["persist_path"], "a run without a session has no files", ({ session }) => session === null],
+  [["resume_after_ms"], "a run without a session ends for good", ({ session }) => session === null],
   [
     ["done_sentinel", "exit_when_verified", "break_unless_phase"],
     "the run is not persistent",

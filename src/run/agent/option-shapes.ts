@@ -130,6 +130,7 @@ function shapes() {
     daemon: maybe(flag),
     persist_path: maybe(text),
     resume_path: maybe(text),
+    resume_after_ms: maybe(z.int().check(z.gte(1000), z.lte(86_400_000))),
     wake_interval_ms: maybe(count.check(z.lte(MAX_AHEAD_MS))),
     cron: maybe(text),
     time_zone: maybe(text),

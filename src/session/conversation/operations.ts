@@ -57,7 +57,7 @@ export class SessionDispatcher {
 
   async ask(text: LongText): Promise<LongText> {
     const question: SessionQuestion = JSON.parse(await readText(text));
-    return sendText(JSON.stringify(await this.#outcome(question)));
+    return sendText(JSON.stringify(await this.outcome(question)));
   }
 
   /** Begins a run and streams its events to the caller. */
@@ -67,13 +67,13 @@ export class SessionDispatcher {
   ): Promise<{ answer: LongText; body: ReadableStream<Uint8Array> | null }> {
     const question: SessionQuestion<"start"> = JSON.parse(await readText(text));
     const { caller, input } = question;
-    const answer = await this.#outcome(question);
+    const answer = await this.outcome(question);
     const { run_id, followed: until = "end" } = input;
     const body = answer.ok ? await this.#conversation.events({ caller, run_id, after, until }) : null;
     return { answer: sendText(JSON.stringify(answer)), body };
   }
 
-  async #outcome<K extends SessionOperation>(question: SessionQuestion<K>): Promise<SessionAnswer> {
+  async outcome<K extends SessionOperation>(question: SessionQuestion<K>): Promise<SessionAnswer> {
     const { type, input, caller } = question;
     try {
       // The Worker that asks may be of a later version.

@@ -46,6 +46,7 @@ export const daemonShape = named(
     daemon_state: about(text(), "`active`, `idle`, or how its run ended."),
     saved_at: z.nullable(time()),
     next_wake_at: z.nullable(time()),
+    resumes_at: about(z.nullable(time()), "When Hull resumes the failed daemon; `null`: it does not."),
     last_wake: z.nullable(z.object({ reason, at: time() })),
     wake_budget_reached: about(reached(), "The limit of `wake_budget` that ended its last wake."),
     pending_wakes: about(

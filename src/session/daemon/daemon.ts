@@ -15,6 +15,7 @@ import {
   idleSchedule,
   nextLook,
   nextWake,
+  resumeWait,
   type Schedule,
   ticked,
 } from "../../engine/daemon/schedule.ts";
@@ -22,14 +23,21 @@ import { type FileEvent, watchedPaths } from "../../engine/daemon/watch.ts";
 import type { Message } from "../../engine/messages.ts";
 import { termsOf } from "../../engine/run-status.ts";
 import { DaemonPathTaken } from "../../errors/daemon.ts";
+import { failureClassOf } from "../../errors/failure-class.ts";
 import { CallNotFound } from "../../errors/llm.ts";
+import { RunInProgress } from "../../errors/session.ts";
+import { HullError } from "../../errors.ts";
+import { newRunId } from "../../run/agent/daemon-spec.ts";
 import { scheduledWake } from "../../run/agent/wake-timer.ts";
 import type { Json } from "../../skill/manifest.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import { RETRY_MS } from "../conversation/due-times.ts";
+import type { SessionAnswer, SessionCaller } from "../conversation/rpc.ts";
+import { logRun } from "../conversation/settle.ts";
 import type { SessionIdentity } from "../conversation/store.ts";
 import { type DaemonNote, forgetDaemon, noteDaemon } from "./directory.ts";
 import type { DaemonStatus } from "./listed.ts";
+import type { DaemonOperations } from "./rpc.ts";
 import { type DaemonRow, DaemonStore, NEW_DAEMON } from "./store.ts";
 
 /** The most paths that one wake names. */
@@ -44,15 +52,22 @@ const CHECK_MOVED_MS = 10 * 60_000;
 /** The times of a daemon that is not idle. The due time of its cron expression stays. */
 const NOT_IDLE = { idle_at: null, timer_at: null, tick_at: null, ticks: 0 };
 const NONE_IN_FLIGHT = { inflight: null, inflight_at: null };
+/** The wakes of a daemon that has ended and is not resumed by itself. */
+const NO_WAKES = { cron_at: null, asked_at: null, watched: [] };
+
+type Restart = (input: DaemonOperations["restart"]["in"], caller: SessionCaller) => Promise<SessionAnswer>;
 
 export class Daemon {
   readonly store: DaemonStore;
   readonly #conversation: Conversation;
+  readonly #restart: Restart;
   /** Set while the daemon is being stopped, so that nothing wakes it. */
   #stopping = false;
 
-  constructor(conversation: Conversation, storage: DurableObjectStorage) {
+  /** @param restart carries out the operation, as for a caller */
+  constructor(conversation: Conversation, storage: DurableObjectStorage, restart: Restart) {
     this.#conversation = conversation;
+    this.#restart = restart;
     this.store = new DaemonStore(storage, conversation.log.store.tables);
   }
 
@@ -68,6 +83,16 @@ export class Daemon {
     const run = store.runs.find(row.run);
     if (run === null || run.settled_at !== null) return run?.status === "error" ? "failed" : "stopped";
     return "running";
+  }
+
+  /** When Hull resumes the failed daemon, Unix ms; `null`: it does not. */
+  resumesAt(row: DaemonRow): number | null {
+    return this.status(row) === "failed" ? this.#conversation.log.store.due.at("daemon") : null;
+  }
+
+  /** Whether something may wake the daemon, now or once it is resumed. */
+  mayWake(row: DaemonRow): boolean {
+    return this.status(row) === "running" || this.resumesAt(row) !== null;
   }
 
   /** `active`, or the status in which its run ended or rests. */
@@ -91,6 +116,10 @@ export class Daemon {
   /** Wakes the daemon if there is a reason, and sets the time of the next check. */
   look(): void {
     const row = this.#acknowledged();
+    if (row !== null && this.resumesAt(row) !== null) {
+      this.#conversation.background(this.#resume(row));
+      return;
+    }
     const run = row === null ? null : this.run(row);
     if (row === null || run?.stage !== "idle" || this.#stopping) {
       this.#conversation.dueAt("daemon", null);
@@ -116,7 +145,7 @@ export class Daemon {
   filesChanged(changes: readonly FileEvent[]): void {
     const row = this.store.row();
     const daemon = row === null ? null : (this.run(row)?.spec.daemon ?? null);
-    if (row === null || daemon === null || this.status(row) !== "running") return;
+    if (row === null || daemon === null || !this.mayWake(row)) return;
     const paths = watchedPaths(daemon, changes);
     if (paths.length === 0) return;
     const watched = [...new Set([...row.watched, ...paths])].slice(0, MAX_WATCHED);
@@ -179,12 +208,19 @@ export class Daemon {
     const [event] = this.store.events(0);
     if (event === undefined || row.inflight !== null) return false;
     const { seq, payload } = event;
+    const message = messageOf(payload);
+    const messages = this.#isKnown(message, run) ? [] : [message];
     this.#conversation.together(() => {
-      const messages = [messageOf(payload)];
       this.#conversation.runs.wake(wakeOf("event", { messages }));
       this.store.update({ inflight: seq, inflight_at: run.iterations });
     });
     return true;
+  }
+
+  /** Whether the run before failed at its first call with this message, so that the conversation has it already. */
+  #isKnown(message: Message, { iterations, spec }: RunState): boolean {
+    if (iterations > 0 || !spec.daemon?.failures) return false;
+    return JSON.stringify(this.#conversation.log.state().visible.at(-1)) === JSON.stringify(message);
   }
 
   #bySchedule(stored: Schedule, options: DaemonOptions, run: string): void {
@@ -215,7 +251,8 @@ export class Daemon {
     // If the run continues from a snapshot of this session, both counts include the same iterations.
     const counted = before === null ? 0 : this.iterations(before);
     const iterations = Math.max(counted, daemon.earlier_iterations ?? 0);
-    const cron_at = cronAfter(daemon, now);
+    const cron_at =
+      before !== null && this.resumesAt(before) !== null ? before.cron_at : cronAfter(daemon, now);
     this.#conversation.together(() => {
       const known = before ?? { ...NEW_DAEMON, created_at: now };
       this.store.put({
@@ -285,20 +322,54 @@ export class Daemon {
     const run = this.run(row);
     // An event that was not handled stays in the queue until the daemon is started again.
     const interrupted = row.idle_at === null && row.inflight === null && run !== null && isBroken(run);
+    const now = this.#conversation.log.now();
+    const resumes = run === null ? null : resumeAt(run, now);
     this.#conversation.together(() => {
       this.store.update({
         ...NOT_IDLE,
         ...NONE_IN_FLIGHT,
-        cron_at: null,
-        asked_at: null,
-        watched: [],
+        ...(resumes === null ? NO_WAKES : {}),
         interrupted,
         iterations: this.iterations(row),
-        saved_at: this.#conversation.log.now(),
+        saved_at: now,
       });
-      this.#conversation.dueAt("daemon", null);
+      this.#conversation.dueAt("daemon", resumes);
       this.#changed();
     });
+  }
+
+  /** A failed daemon does not wait for its resumption any more. */
+  endWaiting(row: DaemonRow): void {
+    if (this.resumesAt(row) === null) return;
+    this.#conversation.together(() => {
+      this.store.update(NO_WAKES);
+      this.#conversation.dueAt("daemon", null);
+    });
+  }
+
+  /** Starts the failed daemon again, as for a person. After a refusal it stays failed; after a fault it remains due. */
+  async #resume(row: DaemonRow): Promise<void> {
+    const { log, runs } = this.#conversation;
+    const { tenant, id } = log.store.identity();
+    const { request_id, mock_scope, settled_at } = runs.row(row.run);
+    const run_id = newRunId();
+    const run = this.run(row);
+    const failures = run === null ? 1 : failuresUntil(run);
+    const request = { name: `resume after ${row.run}`, hash: "" };
+    const caller = { tenant, id, request_id, mock_scope };
+    const answer = await this.#restart({ run_id, failures, request }, caller);
+    if (answer.ok) {
+      if (this.row().run !== run_id) return;
+      const waited_ms = log.now() - (settled_at ?? 0);
+      logRun(log, runs.row(run_id), "daemon_resumed", { attempt: failures, waited_ms });
+    } else if (this.resumesAt(row) !== null) {
+      const { error, operator } = answer;
+      log.fault({ event: "daemon_not_resumed", run_id: row.run }, new HullError(error, operator));
+      // Another run of the session may be under way.
+      if (error.status >= 500 || error.code === RunInProgress.code) return;
+      this.endWaiting(row);
+      await this.index();
+    }
   }
 
   /** The session is being removed. */
@@ -322,7 +393,9 @@ export class Daemon {
     const status = this.status(row);
     const schedule = scheduleOf(row);
     const soon = this.#conversation.log.now() + CHECK_AFTER_MS;
-    const check_at = status !== "running" ? null : schedule === null ? soon : checkAt(schedule);
+    const resumes = this.resumesAt(row);
+    const live = status !== "running" ? null : schedule === null ? soon : checkAt(schedule);
+    const check_at = resumes === null ? live : resumes + CHECK_AFTER_MS;
     const { tenant, id } = session;
     const run = this.run(row);
     const runs = run === null ? {} : { runs: run.spec.agent ?? null };
@@ -371,6 +444,22 @@ function moved(known: number | null, wanted: number | null): boolean {
 function messageOf(payload: Json): Message {
   const text = typeof payload === "string" ? payload : JSON.stringify(payload);
   return { role: "user", content: [{ type: "text", text }] };
+}
+
+/** How often the daemon has failed in a row: since one of its wakes came to its end, or a person resumed it. */
+function failuresUntil({ iterations, wakeIterations, spec }: RunState): number {
+  return (iterations > wakeIterations ? 0 : (spec.daemon?.failures ?? 0)) + 1;
+}
+
+/** When Hull resumes the daemon whose run has ended, Unix ms; `null`: it does not. */
+function resumeAt(run: RunState, now: number): number | null {
+  const { status, error, spec } = run;
+  if (status !== "error" || error === null || failureClassOf(error).kind !== "transient") return null;
+  // Whoever delegated a run learns that it has failed.
+  if (spec.daemon === null || spec.delegation !== undefined) return null;
+  const wait = resumeWait(spec.daemon, failuresUntil(run));
+  const { at: deadline = Number.POSITIVE_INFINITY } = spec.deadline ?? {};
+  return wait === null || now + wait >= deadline ? null : now + wait;
 }
 
 /** Whether the run ended before it finished its current work. A budget may end it before the model answers at all. */

@@ -6,6 +6,7 @@
 import * as z from "zod/mini";
 import DAEMONS from "../../../migrations/0006_daemons.sql?raw";
 import DAEMON_SKILLS from "../../../migrations/0024_daemon_skills.sql?raw";
+import DAEMONS_TO_RESUME from "../../../migrations/0037_daemons_to_resume.sql?raw";
 import { jsonColumn, type OwnStatement, type OwnTables, ownTables, Tables } from "../../database.ts";
 import type { Bindings, Owner } from "../../env.ts";
 import { DaemonPathTaken } from "../../errors/daemon.ts";
@@ -29,11 +30,11 @@ export interface DaemonNote
 /** After a rollback, a row may have a status of a later version of Hull. */
 const anyStatus = z.custom<DaemonStatus>((value) => typeof value === "string");
 const listed = z.lazy(() => z.extend(listedDaemon(), { status: anyStatus }));
-const declared = z.lazy(() => z.object({ id: z.string(), skill: z.string(), status: z.string() }));
+const declared = z.lazy(() => z.object({ id: z.string(), skill: z.string() }));
 const place = z.lazy(() => z.object({ tenant: z.string(), id: z.string() }));
 const hooked = z.lazy(() => z.object({ tenant: z.string(), webhook: jsonColumn<Webhook>() }));
 
-const SCHEMA = DAEMONS + DAEMON_SKILLS;
+const SCHEMA = DAEMONS + DAEMON_SKILLS + DAEMONS_TO_RESUME;
 const tables = ({ DB }: Bindings): Tables => new Tables(DB, SCHEMA);
 const own = (owner: Owner): OwnTables => ownTables(owner, SCHEMA);
 
@@ -101,13 +102,16 @@ export async function overdueDaemons(
   now: number,
   limit: number,
 ): Promise<{ tenant: string; id: string }[]> {
-  const query = `SELECT tenant, id FROM daemons WHERE status = 'running' AND check_at < ? ORDER BY random() LIMIT ?`;
+  // Each half reads an index of its own.
+  const query = `SELECT tenant, id FROM daemons
+    WHERE status = 'running' AND check_at < ?1 OR status = 'failed' AND check_at < ?1 ORDER BY random() LIMIT ?2`;
   return tables(env).rows(place, query, [now, limit]);
 }
 
-/** A tenant's daemons that skills declare. */
+/** A tenant's daemons that skills declare, and that run or will be resumed. */
 export function declaredDaemons(owner: Owner): Promise<z.infer<typeof declared>[]> {
-  const query = "SELECT id, skill, status FROM daemons WHERE tenant = ?1 AND skill IS NOT NULL";
+  const query = `SELECT id, skill FROM daemons
+    WHERE tenant = ?1 AND skill IS NOT NULL AND (status = 'running' OR check_at IS NOT NULL)`;
   return own(owner).rows(declared, query);
 }
 

@@ -36,11 +36,10 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
   const { log, runs } = conversation;
   const summary = (): DaemonSummary => summaryOf(daemon, log);
   const onDaemon = onKind(conversation, "daemon", () => daemon.settled());
-  /** Notes something that may wake a running daemon, once for each request. */
+  /** Notes something that may wake the daemon, now or once it is resumed, once for each request. */
   const changed = (row: DaemonRow, request: NamedRequest, id: string, change: () => void): DaemonSummary =>
     conversation.once(request, () => {
-      const status = daemon.status(row);
-      if (status !== "running") throw new DaemonNotRunning({ daemon: id, status });
+      if (!daemon.mayWake(row)) throw new DaemonNotRunning({ daemon: id, status: daemon.status(row) });
       change();
       if (log.state().run?.stage === "idle") daemon.look();
       return summary();
@@ -84,11 +83,14 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
     }
   };
   /** Begins another run as the last one was begun. */
-  const beginAgain = (row: DaemonRow, run_id: string, caller: SessionCaller): void => {
+  const beginAgain = (row: DaemonRow, run_id: string, failures: number, caller: SessionCaller): void => {
+    // Somebody stopped it just now.
+    if (failures > 0 && daemon.resumesAt(row) === null)
+      throw new DaemonNotRunning({ daemon: caller.id, status: daemon.status(row) });
     const spec = runs.specAfter(row.run);
     const said = log.state().waiting.some(entersNextCall);
     const begins_idle = !row.interrupted && !said;
-    const of = spec.daemon === null ? null : { ...spec.daemon, begins_idle };
+    const of = spec.daemon === null ? null : { ...spec.daemon, begins_idle, failures };
     runs.start({ ...spec, run_id, prompt: [], daemon: of }, caller);
   };
   /** Stops the daemon's run, if it is under way, once the run has had a moment to become idle. */
@@ -98,7 +100,7 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
         await rested(row.run);
         if (daemon.status(row) === "running") daemon.stop(row.run);
       });
-    }
+    } else daemon.endWaiting(row);
     await waitAtMost(daemon.index(), MAX_ROW_WAIT_MS);
   };
 
@@ -161,13 +163,13 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
       conversation.once(request, () => {});
       return summary();
     }),
-    restart: onDaemon(async ({ run_id, request }, row, { session, caller }) => {
+    restart: onDaemon(async ({ run_id, failures = 0, request }, row, { session, caller }) => {
       const known = conversation.knows(request);
       if (!known) {
         if (daemon.status(row) === "running") throw new DaemonRunning({ daemon: session.id });
         if (row.persist_path !== null) await claim(caller, row, true);
       }
-      beginOnce(request, caller, () => beginAgain(row, run_id, caller));
+      beginOnce(request, caller, () => beginAgain(row, run_id, failures, caller));
       await rested(daemon.row().run);
       return summary();
     }),

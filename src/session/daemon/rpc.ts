@@ -51,7 +51,8 @@ export interface DaemonOperations {
   wake: { in: Named; out: DaemonSummary };
   /** @param request `null`: the caller never repeats it */
   stop: { in: { request: NamedRequest | null }; out: DaemonSummary };
-  restart: { in: { run_id: string } & Named; out: DaemonSummary };
+  /** @param failures how often the daemon has failed in a row, if Hull resumes it; absent: a person does */
+  restart: { in: { run_id: string; failures?: number } & Named; out: DaemonSummary };
   /** Handles what is due. */
   poke: { in: null; out: DaemonSummary };
 }

@@ -42,13 +42,14 @@ export function summaryOf(daemon: Daemon, log: SessionLog): DaemonSummary {
     daemon_state: daemon.state(row),
     created_at: iso(row.created_at),
     saved_at: isoOrNull(row.saved_at),
+    resumes_at: isoOrNull(daemon.resumesAt(row)),
     next_wake_at: running ? isoOrNull(least(row.cron_at, row.timer_at)) : null,
     last_wake:
       row.wake_reason === null || row.wake_at === null
         ? null
         : { reason: row.wake_reason, at: iso(row.wake_at) },
     wake_budget_reached: daemon.run(row)?.wakeReached ?? null,
-    pending_wakes: running ? pendingWakes(row, pending, log) : [],
+    pending_wakes: daemon.mayWake(row) ? pendingWakes(row, pending, log) : [],
     ...(inflight === null ? {} : { inflight_event: inflight }),
     ...(running ? {} : endOf(row, log)),
   };
