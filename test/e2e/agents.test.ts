@@ -2,6 +2,8 @@
 import { beforeEach, expect, test } from "vitest";
 import { commonHull } from "../support/common-hull.ts";
 import { json } from "../support/hull-dev.ts";
+import { until } from "../support/runner.ts";
+import { killWorker } from "../support/shared.ts";
 
 const skill = (name: string, fields: string, text: string) => ({
   [`${name}/SKILL.md`]: `---\nname: ${name}\ndescription: "Is ${name}. Examples: <example>Be it.</example>"\n${fields}\n---\n${text}\n`,
@@ -141,4 +143,33 @@ test("a skill with context: fork works as the agent that it names, called or loa
   await runs({ skills: ["as-critic"] }, [{ tool_calls: [load] }, { text: "Good." }, { text: "Done." }]);
   const [, child] = sent();
   expect(child?.system).toMatch(/You judge code\..*Judge only what changed in b\.js\./);
+});
+
+test("the Worker dies while an agent works: the same agent goes on, and its work counts once", async () => {
+  fake.script([
+    delegate({ task: "Judge x.js.", agent: "code-critic" }),
+    { text: ["No goto ", "so far"], hang: true },
+    { text: "No goto found." },
+    { text: "It is fine." },
+  ]);
+  const { id } = await json<{ id: string }>(await hull.post("/sessions", {}));
+  const body = { prompt: "Look at x.js.", options: { ...OPTIONS, skill: "lead" } };
+  const { run_id } = await json<{ run_id: string }>(await hull.post(`/sessions/${id}/runs?wait=none`, body));
+  await until(
+    async () => fake.requests.length,
+    (count) => count === 2,
+  );
+  await killWorker(hull);
+  const { result } = await until(
+    async () =>
+      json<{ status: string; result?: { text: string } }>(await hull.call(`/sessions/${id}/runs/${run_id}`)),
+    ({ status }) => status !== "running",
+  );
+  expect(result?.text).toBe("It is fine.");
+  const [, begun, again, last] = sent();
+  expect(again).toEqual(begun);
+  expect(again?.system).toContain("You judge code.");
+  expect(JSON.stringify(last?.messages.at(-1))).toContain("No goto found.");
+  const { child_ids } = await json<{ child_ids: string[] }>(await hull.call(`/sessions/${id}/ancestry`));
+  expect([sent().length, child_ids.length]).toEqual([4, 1]);
 });
