@@ -27,6 +27,19 @@ function outage(more: Partial<Script> = {}): { script: Script; provider: { down:
   return { script: { replies, asked, ...more }, provider };
 }
 
+/** A daemon that has just failed at its event "a", since its provider is down. */
+function inOutage(test: (world: World, provider: { down: boolean }) => Promise<void>): Promise<void> {
+  const { script, provider } = outage();
+  return inWorld(script, async (world) => {
+    await world.open();
+    await idle(world, RESUMED);
+    provider.down = true;
+    await trigger(world, "a");
+    await rested(world);
+    await test(world, provider);
+  });
+}
+
 /** How many minutes the failed daemon waits; `null`: it does not. */
 async function waits(world: World): Promise<number | null> {
   const { status, resumes_at } = await daemonOf(world);
@@ -40,13 +53,7 @@ const next = async (world: World): Promise<void> => pass(world, ((await waits(wo
 
 describe("a daemon with resume_after_ms", () => {
   it("waits longer after each failure in a row, and as at first once a wake came to its end", async () => {
-    const { script, provider } = outage();
-    await inWorld(script, async (world) => {
-      await world.open();
-      await idle(world, RESUMED);
-      provider.down = true;
-      await trigger(world, "a");
-      await rested(world);
+    await inOutage(async (world, provider) => {
       const waited: (number | null)[] = [];
       for (let n = 0; n < 9; n += 1) {
         waited.push(await waits(world));
@@ -140,13 +147,7 @@ describe("a daemon with resume_after_ms", () => {
   });
 
   it("is resumed though its process died while it waited", async () => {
-    const { script, provider } = outage();
-    await inWorld(script, async (world) => {
-      await world.open();
-      await idle(world, RESUMED);
-      provider.down = true;
-      await trigger(world, "a");
-      await rested(world);
+    await inOutage(async (world, provider) => {
       await world.over();
       provider.down = false;
       await world.revive();
@@ -187,13 +188,7 @@ describe("a daemon with resume_after_ms", () => {
   });
 
   it("waits no more after a stop or a resumption by a person, who begins the count anew", async () => {
-    const { script, provider } = outage();
-    await inWorld(script, async (world) => {
-      await world.open();
-      await idle(world, RESUMED);
-      provider.down = true;
-      await trigger(world, "a");
-      await rested(world);
+    await inOutage(async (world, provider) => {
       await next(world);
       expect(await waits(world)).toBe(2);
       await restart(world, "r2");
@@ -219,13 +214,7 @@ describe("a daemon with resume_after_ms", () => {
   });
 
   it("is not resumed by an attempt that was under way when somebody stopped it", async () => {
-    const { script, provider } = outage();
-    await inWorld(script, async (world) => {
-      await world.open();
-      await idle(world, RESUMED);
-      provider.down = true;
-      await trigger(world, "a");
-      await rested(world);
+    await inOutage(async (world, provider) => {
       await world.over();
       provider.down = false;
       world.now += MINUTE;
