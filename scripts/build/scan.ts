@@ -53,8 +53,8 @@ export function inspectRoot(root: string, project: string, singles: SingleChoice
 
 /**
  * The skills of a root, byte-sorted: each folder with SKILL.md, itself included, that is not inside another skill, or
- * that a plugin declares although it is; then the wanted commands and agents. Throws `CommandError` (exit 3) for a missing root, and
- * the system's error for one that cannot be read.
+ * that a plugin declares although it is; then the wanted commands and agents. Throws `CommandError` (exit 3) for a
+ * missing root, and the system's error for one that cannot be read.
  */
 export function findSkills(rootContext: RootContext): RootScan {
   const { root } = rootContext;
@@ -136,7 +136,7 @@ class Search {
   /** Targets of links in the root. */
   readonly #linked: SkillFolder[] = [];
   readonly #singles: SkillFolder[] = [];
-  /** Where those that the project serves may be. */
+  /** The places of the commands and agents that the project serves. */
   readonly #singlePlaces: ReadonlyMap<Single, SinglePlaces>;
   readonly #refused: RootScan["refused"] = [];
   readonly #diagnostics: Diagnostic[] = [];

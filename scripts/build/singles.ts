@@ -22,10 +22,10 @@ export function singleName(file: string): string | null {
   return name === "" || NO_SINGLE.test(name) ? null : slugify(name) || name;
 }
 
-/** One of them, in the words of people. */
+/** The word for one of a kind: `command` or `agent`. */
 export const wordFor = (kind: Single): string => kind.slice(0, -1);
 
-/** The kinds of which a project serves any. */
+/** The kinds that a project serves, all or some of them. */
 export const wantedKinds = (choices: SingleChoices): Single[] =>
   SINGLES.filter((kind) => (choices[kind] ?? false) !== false);
 

@@ -28,15 +28,18 @@ function outage(more: Partial<Script> = {}): { script: Script; provider: { down:
 }
 
 /** A daemon that has just failed at its event "a", since its provider is down. */
-function inOutage(test: (world: World, provider: { down: boolean }) => Promise<void>): Promise<void> {
-  const { script, provider } = outage();
+function inOutage(
+  test: (world: World, provider: { down: boolean }, script: Script) => Promise<void>,
+  more: Partial<Script> = {},
+): Promise<void> {
+  const { script, provider } = outage(more);
   return inWorld(script, async (world) => {
     await world.open();
     await idle(world, RESUMED);
     provider.down = true;
     await trigger(world, "a");
     await rested(world);
-    await test(world, provider);
+    await test(world, provider, script);
   });
 }
 
@@ -160,14 +163,8 @@ describe("a daemon with resume_after_ms", () => {
   });
 
   it("logs each attempt with what it waited, and tells the sweep when to look", async () => {
-    const { script, provider } = outage();
     const log = vi.spyOn(console, "log").mockReturnValue();
-    await inWorld(script, async (world) => {
-      await world.open();
-      await idle(world, RESUMED);
-      provider.down = true;
-      await trigger(world, "a");
-      await rested(world);
+    await inOutage(async (world) => {
       await world.over();
       const query = "SELECT status, check_at FROM daemons WHERE id = ?";
       const row = await bindings.DB.prepare(query)
@@ -234,43 +231,44 @@ describe("a daemon with resume_after_ms", () => {
         return typeof value === "function" ? value.bind(db) : value;
       },
     });
-    const { script, provider } = outage({ env: { DB } });
     const errors = vi.spyOn(console, "error").mockReturnValue();
     const lines = () => errors.mock.calls.map(([line]) => JSON.parse(String(line)));
     const refused = () => lines().filter(({ event }) => event === "daemon_not_resumed");
-    await inWorld(script, async (world) => {
-      await world.open();
-      await idle(world, RESUMED);
-      provider.down = true;
-      await trigger(world, "a");
-      await rested(world);
-      await world.over();
-      provider.down = false;
-      unreachable = true;
-      await pass(world, MINUTE + 1000);
-      expect(refused()).toHaveLength(1);
-      unreachable = false;
-      // Another run of the session is under way.
-      const { promise: gate, resolve: release } = Promise.withResolvers<void>();
-      script.asked = () => gate;
-      await world.start("other", "hello");
-      world.now += MINUTE;
-      world.alarm();
-      await expect.poll(refused).toHaveLength(2);
-      expect((await daemonOf(world)).resumes_at).not.toBeNull();
-      release();
-      await rested(world, "other");
-      const taken = { name: null, persist_path: `daemons/${world.id}`, skill: null, webhook: null };
-      const other = { ...taken, tenant: "t", id: `other-${world.id}`, check_at: null, created_at: 0 };
-      await noteDaemon(bindings, { ...other, status: "running" });
-      await pass(world, 2 * MINUTE);
-      expect(refused()).toMatchObject([{}, {}, { error: expect.stringContaining(`"daemons/${world.id}"`) }]);
-      expect(await daemonOf(world)).toMatchObject({ status: "failed", resumes_at: null, run_id: "r1" });
-    });
+    await inOutage(
+      async (world, provider, script) => {
+        await world.over();
+        provider.down = false;
+        unreachable = true;
+        await pass(world, MINUTE + 1000);
+        expect(refused()).toHaveLength(1);
+        unreachable = false;
+        // Another run of the session is under way.
+        const { promise: gate, resolve: release } = Promise.withResolvers<void>();
+        script.asked = () => gate;
+        await world.start("other", "hello");
+        world.now += MINUTE;
+        world.alarm();
+        await expect.poll(refused).toHaveLength(2);
+        expect((await daemonOf(world)).resumes_at).not.toBeNull();
+        release();
+        await rested(world, "other");
+        const taken = { name: null, persist_path: `daemons/${world.id}`, skill: null, webhook: null };
+        const other = { ...taken, tenant: "t", id: `other-${world.id}`, check_at: null, created_at: 0 };
+        await noteDaemon(bindings, { ...other, status: "running" });
+        await pass(world, 2 * MINUTE);
+        expect(refused()).toMatchObject([
+          {},
+          {},
+          { error: expect.stringContaining(`"daemons/${world.id}"`) },
+        ]);
+        expect(await daemonOf(world)).toMatchObject({ status: "failed", resumes_at: null, run_id: "r1" });
+      },
+      { env: { DB } },
+    );
   });
 });
 
-it("only failures that may pass are waited for, and none of a daemon without resume_after_ms", async () => {
+it("a daemon waits only after failures that may pass, and only with resume_after_ms", async () => {
   const passing = ["timeout", "rate_limit", "overloaded", "server_error", "transient_network"];
   const waited = async (category: string, more: object, task = false): Promise<boolean> => {
     const options = { provider: "mock", llm_retries: 0, mock: [{ error: { category } }], ...more };
